@@ -38,7 +38,8 @@ using nlohmann::ordered_json;
 /// A program with the options --seed, --quick and --json; `option` and `flag` add its own.
 class Program : public command_line::Program {
  public:
-  uint64_t seed = 1;  ///< of weights and data
+  /// of weights and data
+  uint64_t seed = 1;
   bool quick = false, json = false;
 
   Program(const std::string& name, const std::string& help);

@@ -13,8 +13,10 @@ namespace translator {
 
 /// What is found wrong in a step; empty when nothing is.
 struct Autopsy {
-  std::string finding;                 ///< the op, its scope, line and inputs: the text of gradus::NotFinite
-  std::vector<std::string> sentences;  ///< "source -> target" of the part in which it happened
+  /// the op, its scope, line and inputs: the text of gradus::NotFinite
+  std::string finding;
+  /// "source -> target" of the part in which it happened
+  std::vector<std::string> sentences;
   /// For people, some lines; at most `sentences_shown` of the sentences.
   std::string text(size_t sentences_shown = 5) const;
 };
@@ -29,7 +31,8 @@ void save_bundle(const std::string& directory, const Model& model, const StepBat
 /// Reads the bundle and runs its step again.
 struct Replay {
   int64_t step;
-  std::string saved_text;  ///< report.txt of the bundle
+  /// report.txt of the bundle
+  std::string saved_text;
   Autopsy autopsy;
 };
 Replay replay(const std::string& directory);

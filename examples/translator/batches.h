@@ -18,8 +18,10 @@ std::vector<int32_t> ids_of(const Vocabulary& vocabulary, const std::vector<std:
 /// One sentence pair as ids. Source without <s>, with </s>; target without either.
 struct EncodedPair {
   std::vector<int32_t> source, target;
-  Links links = {};  ///< gold alignment, for a model that takes one
-  double weight = 1;  ///< how often an epoch of training has it
+  /// gold alignment, for a model that takes one
+  Links links = {};
+  /// how often an epoch of training has it
+  double weight = 1;
 };
 
 /// Of what a run learns from and is judged by, to tell whether it goes on with what it began with: "data", ids
@@ -28,9 +30,12 @@ std::map<std::string, std::string> fingerprints(const std::vector<EncodedPair>& 
                                                 const std::vector<SentencePair>& valid);
 
 struct EncodeOptions {
-  double dropout = 0;                                   ///< Segmenter::split's
-  bool links = false;                                   ///< keep them, though the model takes none
-  std::function<void(int64_t pairs)> on_progress = {};  ///< told how many are done
+  /// Segmenter::split's
+  double dropout = 0;
+  /// keep them, though the model takes none
+  bool links = false;
+  /// told how many are done
+  std::function<void(int64_t pairs)> on_progress = {};
 };
 /// With the links, where the model takes them: of words, so that each piece of a word has those of its word.
 /// A pair's tag is the first token of its source.
@@ -54,10 +59,12 @@ struct Interrupted {};
 /// How work on many sentences is done.
 struct Work {
   int threads = 1;
-  int64_t together = 64;  ///< sentences that one search translates at most
+  /// sentences that one search translates at most
+  int64_t together = 64;
   /// Told, on the calling thread, how many are done.
   std::function<void(int64_t sentences)> on_progress = {};
-  const std::atomic<bool>* stop = nullptr;  ///< once set, Interrupted is thrown
+  /// once set, Interrupted is thrown
+  const std::atomic<bool>* stop = nullptr;
 };
 
 /// Calls f(k, chosen) for k = 0, 1, ... and batches of up to `size` pairs of similar length, so that little is

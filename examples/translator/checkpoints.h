@@ -38,7 +38,8 @@ class Checkpoints {
   /// called when `text` is on the disk.
   void tidy() const;
 
-  const std::vector<Checkpoint>& best() const { return best_; }  ///< best first
+  /// best first
+  const std::vector<Checkpoint>& best() const { return best_; }
   std::string path(int64_t step) const;
 
   /// The steps and costs, for a state to go on from: "120 0.53;80 0.61".

@@ -20,8 +20,10 @@
 namespace translator {
 
 struct CommonOptions {
-  int threads = 0;       ///< 0: the processors this process may use
-  bool verbose = false;  ///< say on stderr what is computed with
+  /// 0: the processors this process may use
+  int threads = 0;
+  /// say on stderr what is computed with
+  bool verbose = false;
 };
 /// Fills the default and prints the --verbose line.
 void apply(CommonOptions& options);
@@ -39,18 +41,27 @@ struct TrainCommand {
   TrainOptions train;
   CommonOptions common;
   ModelConfig model;
-  int64_t subword_size = 0;  ///< 0: by the data
-  int64_t min_count = 0;     ///< words seen less often are <unk>; 0: by the data
+  /// 0: by the data
+  int64_t subword_size = 0;
+  /// words seen less often are <unk>; 0: by the data
+  int64_t min_count = 0;
   int64_t max_vocabulary = 20000;
   bool resume = false, force = false;
-  std::string probe;  ///< sentence whose attention is watched; empty: the first probe of the data
-  std::string from;   ///< model directory to start from; empty: a fresh model
+  /// sentence whose attention is watched; empty: the first probe of the data
+  std::string probe;
+  /// model directory to start from; empty: a fresh model
+  std::string from;
   bool extend_vocabulary = false;
-  std::string config;                     ///< file with options, see take_config
-  bool print_config = false;              ///< and do nothing else
-  std::vector<std::string> together = {};  ///< models to be trained at once, each a --model; empty: one
-  std::set<std::string> given = {};       ///< options on the command line, "--cell"
-  std::set<std::string> configured = {};  ///< options that a file says and the command line does not
+  /// file with options, see take_config
+  std::string config;
+  /// print all options and do nothing else
+  bool print_config = false;
+  /// models to be trained at once, each a --model; empty: one
+  std::vector<std::string> together = {};
+  /// options on the command line, "--cell"
+  std::set<std::string> given = {};
+  /// options that a file says and the command line does not
+  std::set<std::string> configured = {};
 
   /// What fill_defaults sets.
   bool open(const char* option) const { return given.count(option) + configured.count(option) == 0; }
@@ -85,7 +96,8 @@ int64_t default_pieces(int64_t pairs);
 struct LearntText {
   Vocabulary source, target;
   TextModels models = {};
-  bool french = false;  ///< which spacing leaves fewer marks
+  /// which spacing leaves fewer marks
+  bool french = false;
 };
 /// @throws UsageError for options of words among those of pieces, and the other way round.
 LearntText learn_text(const TrainCommand& command, const Data& data);
@@ -99,43 +111,57 @@ const std::atomic<bool>& stop_on_signals();
 
 /// The same training for several attentions and seeds.
 struct CompareCommand {
-  TrainCommand train;  ///< what all runs have in common; its seed is the first one
+  /// what all runs have in common; its seed is the first one
+  TrainCommand train;
   std::vector<std::string> attentions;
   int64_t seeds = 3;
-  std::string work = "compare", out;  ///< directory of the runs; Markdown file, with an SVG beside it
+  /// directory of the runs; Markdown file, with an SVG beside it
+  std::string work = "compare", out;
   bool force = false;
 };
 
 /// What a trained attention may look at.
 struct LookOptions {
-  int64_t top_k = 0;  ///< source words at a time; 0: as the model was trained
+  /// source words at a time; 0: as the model was trained
+  int64_t top_k = 0;
   bool last_only = false;
 };
 /// @throws UsageError for a model that has no attention to cut.
 void apply(const LookOptions& options, const Model& model);
 
 struct TranslateCommand {
-  bool int8 = false;                            ///< weights in 8 bits
-  std::optional<double> least_mass;             ///< Model's
-  std::string model, ensemble = "probability";  ///< as Ensemble has them
-  std::optional<std::string> sentence;          ///< none: standard input, line by line
+  /// weights in 8 bits
+  bool int8 = false;
+  /// Model's
+  std::optional<double> least_mass;
+  /// how several models vote, as Ensemble has it
+  std::string model, ensemble = "probability";
+  /// none: standard input, line by line
+  std::optional<std::string> sentence;
   gradus::nn::SearchOptions search;
   LookOptions look;
   SteeringOptions steering;
   int64_t n_best = 1, together = 64;
-  std::string mbr;       ///< chrf or bleu: minimum Bayes risk over samples; empty: none
-  int64_t samples = 32;  ///< for it
+  /// chrf or bleu: minimum Bayes risk over samples; empty: none
+  std::string mbr;
+  /// that mbr draws
+  int64_t samples = 32;
   bool map = false, scores = false, alignments = false;
-  bool pieces = false;  ///< the map shows pieces, not words
+  /// the map shows pieces, not words
+  bool pieces = false;
   bool json = false, moses = false;
-  bool prefix_column = false;  ///< lines have a prefix behind a tab
-  bool paragraphs = false;     ///< lines have several sentences
+  /// lines have a prefix behind a tab
+  bool prefix_column = false;
+  /// lines have several sentences
+  bool paragraphs = false;
   CommonOptions common;
 };
 
 struct EvaluateCommand {
-  bool int8 = false;                 ///< likewise
-  std::optional<double> least_mass;  ///< likewise
+  /// weights in 8 bits
+  bool int8 = false;
+  /// Model's
+  std::optional<double> least_mass;
   std::string model, ensemble = "probability", alignments, hypotheses, references;
   GivenPairsOptions given;
   gradus::nn::SearchOptions search;
@@ -145,7 +171,8 @@ struct EvaluateCommand {
 };
 
 struct AverageCommand {
-  std::vector<std::string> models;  ///< directories
+  /// directories
+  std::vector<std::string> models;
   std::string out = "averaged";
   bool force = false;
 };
@@ -163,30 +190,40 @@ struct ScoreCommand {
 };
 
 struct DiffCommand {
-  std::string a, b;  ///< model directories, or files with a translation for each line of the pairs
+  /// model directories, or files with a translation for each line of the pairs
+  std::string a, b;
   GivenPairsOptions given;
-  std::string train;  ///< pairs whose target words are counted; empty: the references' are
+  /// pairs whose target words are counted; empty: the references' are
+  std::string train;
   gradus::nn::SearchOptions search;
   CommonOptions common;
-  uint64_t seed = 12345;  ///< of the bootstrap
+  /// of the bootstrap
+  uint64_t seed = 12345;
   bool lowercase = false, json = false;
 };
 
 struct DoctorCommand {
-  std::string pairs, target;  ///< as GivenPairsOptions
-  std::string valid, test;    ///< pairs that are not to be trained on
-  std::string clean;          ///< file for what is worth keeping; what is not goes to clean + ".rejected"
-  std::string model;          ///< directory of one that is asked what it believes least
+  /// as GivenPairsOptions
+  std::string pairs, target;
+  /// pairs that are not to be trained on
+  std::string valid, test;
+  /// file for what is worth keeping; what is not goes to clean + ".rejected"
+  std::string clean;
+  /// directory of one that is asked what it believes least
+  std::string model;
   ReadOptions read;
-  int64_t max_length = 50;  ///< words: train leaves out what has more
-  double seconds = 3;       ///< of training that is measured; 0: none
+  /// words: train leaves out what has more
+  int64_t max_length = 50;
+  /// of training that is measured; 0: none
+  double seconds = 3;
   CommonOptions common;
   bool json = false;
 };
 
 struct ReplayCommand {
   std::string bundle;
-  bool all = false;  ///< all sentences
+  /// all sentences
+  bool all = false;
 };
 
 int run(CorpusCommand& command);

@@ -17,13 +17,19 @@ struct RaceRun {
   std::string attention;
   uint64_t seed = 0;
   int64_t parameters = 0;
-  double tokens_per_second = 0;  ///< target tokens, in training
-  double epochs = 0;             ///< passes over the data within the budget
-  double loss = 0;               ///< nats per target token
-  double exact_match = 0;        ///< share
+  /// target tokens, in training
+  double tokens_per_second = 0;
+  /// passes over the data within the budget
+  double epochs = 0;
+  /// nats per target token
+  double loss = 0;
+  /// share
+  double exact_match = 0;
   double bleu = 0;
-  std::optional<double> aer, entropy;  ///< nats; undefined without attention or without gold alignments
-  WordPicture map;                     ///< the reference being forced: the same rows for every model
+  /// nats; undefined without attention or without gold alignments
+  std::optional<double> aer, entropy;
+  /// the reference being forced: the same rows for every model
+  WordPicture map;
 };
 
 std::string to_json(const RaceRun& run, const std::string& settings);
@@ -35,8 +41,10 @@ struct RaceRow {
   std::string attention;
   int64_t parameters = 0, runs = 0;
   std::optional<Spread> tokens_per_second, loss, exact_match, bleu, aer,
-      entropy;      ///< of the runs that have it
-  WordPicture map;  ///< of the first seed
+      /// of the runs that have it
+      entropy;
+  /// of the first seed
+  WordPicture map;
 };
 
 /// One row per attention, in the order in which they first come.

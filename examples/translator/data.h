@@ -13,8 +13,10 @@ namespace translator {
 /// A file of pairs among several.
 struct CorpusFile {
   std::string path;
-  double weight = 1;     ///< how often an epoch goes through it
-  std::string tag = {};  ///< in front of each source; empty: none
+  /// how often an epoch goes through it
+  double weight = 1;
+  /// in front of each source; empty: none
+  std::string tag = {};
 };
 /// Those that a text names: a.tsv=3,b.tsv,bt.tsv=0.5:<bt>. What is a file itself is one, whatever its name has
 /// in it: a comma, say, or that of its directory.
@@ -25,15 +27,19 @@ std::string absolute_corpus_files(const std::string& text);
 
 /// Where sentence pairs come from.
 struct DataOptions {
-  std::string
-      data;  ///< TSV with source, target, see corpus_files; empty with `source` empty too: the embedded corpus
-  std::string source, target;  ///< two files, line by line
-  std::string valid;           ///< TSV; empty: a part of the training data is held out
+  /// TSV with source, target, see corpus_files; empty with `source` empty too: the embedded corpus
+  std::string data;
+  /// two files, line by line
+  std::string source, target;
+  /// TSV; empty: a part of the training data is held out
+  std::string valid;
   std::string valid_source, valid_target;
   ReadOptions read;
-  int64_t corpus_size = 40000;  ///< embedded training pairs
+  /// embedded training pairs
+  int64_t corpus_size = 40000;
   uint64_t corpus_seed = 1;
-  bool verb_final = false;  ///< see CorpusOptions
+  /// see CorpusOptions
+  bool verb_final = false;
 
   bool embedded() const { return data.empty() && source.empty(); }
   Fields fields();
@@ -41,11 +47,13 @@ struct DataOptions {
 
 struct Data {
   std::vector<SentencePair> train, valid;
-  std::vector<SentencePair> probes = {};  ///< shown while training
+  /// shown while training
+  std::vector<SentencePair> probes = {};
   bool embedded = false;
   std::string source_language = "source", target_language = "target";
   TrainingData trained_on = {.corpus = "own"};
-  std::vector<std::string> reports = {};  ///< what happened to the lines of each file, for people
+  /// what happened to the lines of each file, for people
+  std::vector<std::string> reports = {};
 };
 
 /// Where no validation pairs are named, some of the first file's are held out.

@@ -16,8 +16,10 @@ gradus::Rng drawn(Draws what, uint64_t seed, int64_t when);
 using Batch = std::vector<size_t>;
 
 struct EpochOptions {
-  int64_t batch_size = 64;   ///< pairs
-  int64_t batch_tokens = 0;  ///< of both sides, padding and </s> included; 0: batches have batch_size pairs
+  /// pairs
+  int64_t batch_size = 64;
+  /// of both sides, padding and </s> included; 0: batches have batch_size pairs
+  int64_t batch_tokens = 0;
   uint64_t seed = 0;
 };
 

@@ -19,14 +19,19 @@ inline double unsigned_nan(double x) { return std::isnan(x) ? NAN : x; }
 
 /// How good a model is on sentence pairs.
 struct Evaluation {
-  double nll = 0;         ///< teacher-forced, mean over real target tokens (</s> counted), nats, unsmoothed
-  double perplexity = 0;  ///< exp(nll)
+  /// teacher-forced, mean over real target tokens (</s> counted), nats, unsmoothed
+  double nll = 0;
+  /// exp(nll)
+  double perplexity = 0;
   int64_t tokens = 0;
-  BleuScore bleu;          ///< 13a, against the references; case:lc of a model that writes no capitals
-  double exact_match = 0;  ///< share of the translated sentences, see is_exact
+  /// 13a, against the references; case:lc of a model that writes no capitals
+  BleuScore bleu;
+  /// share of the translated sentences, see is_exact
+  double exact_match = 0;
   /// The same against references as the model reads and writes them.
   double exact_in_own_spelling = 0;
-  std::optional<double> searched_anew;  ///< share of the translated sentences, with a shortlist
+  /// share of the translated sentences, with a shortlist
+  std::optional<double> searched_anew;
   /// Where pairs have gold alignments and the model attends. Lenient: a target word without a gold link is not
   /// counted, wherever the model looks for it.
   std::optional<double> aer;
@@ -34,8 +39,10 @@ struct Evaluation {
   std::optional<double> entropy;
   int64_t sentences = 0, translated = 0;
   double seconds = 0;
-  std::vector<std::string> hypotheses;               ///< readable, of the translated sentences
-  std::vector<std::vector<std::string>> references;  ///< their targets' text, as it stands in the file
+  /// readable, of the translated sentences
+  std::vector<std::string> hypotheses;
+  /// their targets' text, as it stands in the file
+  std::vector<std::vector<std::string>> references;
 };
 
 class Ensemble;
@@ -46,13 +53,16 @@ struct EvaluationOptions {
   /// tokens is 0).
   const Ensemble* ensemble = nullptr;
   gradus::nn::SearchOptions search = {};
-  int64_t translate_at_most = 0;  ///< sentences that get translated; 0: all
+  /// sentences that get translated; 0: all
+  int64_t translate_at_most = 0;
   bool alignment = true;
-  int64_t align_at_most = 0;  ///< sentences whose attention is looked at; 0: all
+  /// sentences whose attention is looked at; 0: all
+  int64_t align_at_most = 0;
   int threads = 1;
   /// Told, on the calling thread, how much is done: what, sentences, and of how many.
   std::function<void(const char* what, int64_t done, int64_t total)> on_progress = {};
-  const std::atomic<bool>* stop = nullptr;  ///< once set, Interrupted is thrown
+  /// once set, Interrupted is thrown
+  const std::atomic<bool>* stop = nullptr;
 };
 
 /// The text of the pair's targets, as it stands in the file.

@@ -12,8 +12,10 @@ namespace translator {
 /// A file that is being read, and how complaints about it begin.
 struct FieldsFile {
   std::string path;
-  const char* not_one;     ///< "is not a translator's configuration"
-  const char* impossible;  ///< of numbers out of their range: "describes no network that can be built"
+  /// "is not a translator's configuration"
+  const char* not_one;
+  /// of numbers out of their range: "describes no network that can be built"
+  const char* impossible;
 
   /// @throws InputError "PATH: is not ...: what".
   [[noreturn]] void fault(const std::string& what) const;

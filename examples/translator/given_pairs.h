@@ -10,16 +10,20 @@ namespace translator {
 
 /// Where pairs are that a model is asked about, and how they are read.
 struct GivenPairsOptions {
-  std::string pairs;   ///< TSV; - is standard input
-  std::string target;  ///< another file with the targets, line by line; empty: they are in the TSV
-  ReadOptions read;    ///< `text` is the first model's
+  /// TSV; - is standard input
+  std::string pairs;
+  /// another file with the targets, line by line; empty: they are in the TSV
+  std::string target;
+  /// `text` is the first model's
+  ReadOptions read;
 };
 
 /// The pairs of a file, and how many lines it has: some may be left out.
 struct GivenPairs {
   std::vector<SentencePair> pairs = {};
   int64_t lines = 0;
-  int64_t bad = 0;  ///< of the lines that are left out, those that something is wrong with
+  /// of the lines that are left out, those that something is wrong with
+  int64_t bad = 0;
 };
 
 /// What one of the models cannot take is left out, as bad lines are; stderr is told what was left out and why.

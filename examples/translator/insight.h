@@ -13,10 +13,14 @@ namespace translator {
 
 /// One optimiser step, parameter by parameter in the order of the model. Norms are Euclidean.
 struct StepNorms {
-  int64_t step = -1;             ///< steps done before it; -1: nothing was measured
-  std::vector<double> gradient;  ///< before clipping
-  std::vector<double> weight;    ///< before the step
-  std::vector<double> update;    ///< of what the step changed
+  /// steps done before it; -1: nothing was measured
+  int64_t step = -1;
+  /// before clipping
+  std::vector<double> gradient;
+  /// before the step
+  std::vector<double> weight;
+  /// of what the step changed
+  std::vector<double> update;
 };
 
 /// Measures single steps: begin before the optimiser's step, end after it. Costs about as much as reading the
@@ -46,14 +50,17 @@ class StepMeter {
 
 /// What the model makes of one sentence, greedily.
 struct ProbeResult : WordPicture {
-  std::string output;  ///< as text
+  /// as text
+  std::string output;
 };
 ProbeResult probe(const Model& model, const SentencePair& pair);
 
 /// A validation sentence that costs the model much.
 struct WorstSentence {
-  size_t index = 0;   ///< among the pairs that were looked at
-  double loss = 0;    ///< nats per target token, </s> counted
+  /// among the pairs that were looked at
+  size_t index = 0;
+  /// nats per target token, </s> counted
+  double loss = 0;
   int64_t tokens = 0;
 };
 /// The `count` worst of the first `among` pairs, worst first; a NaN is worse than any number.

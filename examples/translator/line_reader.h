@@ -20,7 +20,8 @@ namespace translator {
 /// can be answered first: the program works as one end of a conversation, not only on files.
 class LineReader {
  public:
-  static constexpr size_t kLongest = 1 << 20;  ///< bytes of a line that are kept
+  /// bytes of a line that are kept
+  static constexpr size_t kLongest = 1 << 20;
 
   explicit LineReader(std::function<void()> before_wait) : before_wait_(std::move(before_wait)) {}
 

@@ -20,7 +20,8 @@ class Shortlist;
 /// What was learnt of the training text besides its vocabularies, for both sides; null where the description
 /// has no use for it.
 struct TextModels {
-  std::shared_ptr<const Subwords> source = {}, target = {};  ///< a joint one stands on both sides
+  /// a joint one stands on both sides
+  std::shared_ptr<const Subwords> source = {}, target = {};
   std::shared_ptr<const Truecaser> source_case = {}, target_case = {};
 };
 
@@ -73,9 +74,11 @@ class Model {
 
   ModelConfig config;
   Vocabulary source, target;
-  Segmenter reads, writes;  ///< the way from text to tokens and back: the source's, and the target's
+  /// the way from text to tokens and back: the source's, and the target's
+  Segmenter reads, writes;
   std::unique_ptr<gradus::nn::TranslationModel> network;
-  bool int8 = false;  ///< its weights are numbers that 8 bits stand for
+  /// its weights are numbers that 8 bits stand for
+  bool int8 = false;
   /// Which target words come of which source words; null: unknown.
   std::shared_ptr<const Shortlist> shortlist = {};
   /// A search scores only those, see translate_listed; none: all words.

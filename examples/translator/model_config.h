@@ -13,30 +13,45 @@ namespace translator {
 
 /// The most that a file or an option can ask for; what it then takes is compared with the machine, see
 /// forecast.h.
-constexpr int kMostUnits = 1 << 16;      ///< of a layer
+/// of a layer
+constexpr int kMostUnits = 1 << 16;
 constexpr int kMostLayers = 256;
-constexpr int kMostPositions = 1 << 20;  ///< of a sentence
-constexpr int kMostWords = 10'000'000;   ///< of a vocabulary
+/// of a sentence
+constexpr int kMostPositions = 1 << 20;
+/// of a vocabulary
+constexpr int kMostWords = 10'000'000;
 constexpr double kMostDropout = 0.999;
 
 /// What a model was trained on.
 struct TrainingData {
-  std::string corpus;  ///< "embedded" or "own"; empty: the file does not say, it is of before it did
-  int64_t version = 0, pairs = 0, seed = 0, max_length = 0;  ///< of the embedded one, see kCorpusVersion
-  bool verb_final = false;                                   ///< of the embedded one
+  /// "embedded" or "own"; empty: the file does not say, it is of before it did
+  std::string corpus;
+  /// of the embedded one, see kCorpusVersion
+  int64_t version = 0, pairs = 0, seed = 0, max_length = 0;
+  /// of the embedded one
+  bool verb_final = false;
 };
 
 /// What a model directory holds besides its numbers: config.json.
 struct ModelConfig {
-  std::string model = "gru";                  ///< or "transformer": which of the two networks it is
-  gradus::nn::Seq2SeqConfig network;          ///< of a "gru"
-  gradus::nn::TransformerConfig transformer;  ///< of a "transformer"
-  std::string letter_case = "lower";          ///< how its text is read, see SegmenterOptions
-  bool source_folded = true, target_folded = true;  ///< of case "first": a capital begins their sentences
-  bool french = false;                        ///< typography of the output, where tokens are words
-  std::string subwords = "none";           ///< what tokens are: words, or pieces of kind bpe, unigram, char
-  std::string subword_model = "separate";  ///< or "joint": one for both sides
-  std::string source_language = "source", target_language = "target";  ///< for people
+  /// "gru" or "transformer": which of the two networks it is
+  std::string model = "gru";
+  /// of a "gru"
+  gradus::nn::Seq2SeqConfig network;
+  /// of a "transformer"
+  gradus::nn::TransformerConfig transformer;
+  /// how its text is read, see SegmenterOptions
+  std::string letter_case = "lower";
+  /// of case "first": a capital begins their sentences
+  bool source_folded = true, target_folded = true;
+  /// typography of the output, where tokens are words
+  bool french = false;
+  /// what tokens are: words, or pieces of kind bpe, unigram, char
+  std::string subwords = "none";
+  /// "separate" or "joint": one for both sides
+  std::string subword_model = "separate";
+  /// for people
+  std::string source_language = "source", target_language = "target";
   TrainingData trained_on = {};
 
   bool lowercase() const { return letter_case == "lower"; }

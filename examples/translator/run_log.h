@@ -15,7 +15,8 @@ struct Validation;
 /// train.log: a JSON object a line, appended as the run goes; docs/run-log.md describes it.
 class RunLog {
  public:
-  static constexpr int kVersion = 2;  ///< of what is written; lines of version 1 do not say so
+  /// of what is written; lines of version 1 do not say so
+  static constexpr int kVersion = 2;
 
   explicit RunLog(const std::string& directory);
 
@@ -39,7 +40,8 @@ class RunLog {
     int64_t skipped = 0;
     std::vector<Sample> samples;
     StepNorms norms;
-    std::optional<ProbeResult> probe;  ///< of the first sample
+    /// of the first sample
+    std::optional<ProbeResult> probe;
     std::vector<Worst> worst;
   };
   void validation(const Validation& v, const Details& d) const;

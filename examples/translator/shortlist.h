@@ -38,8 +38,10 @@ class Shortlist {
  private:
   Shortlist() = default;
 
-  gradus::Tensor linked_;  // i32 [source entries, up to 50], the word linked most often first; -1: no more
-  gradus::Tensor usual_;   // i32 [up to 500]: the most frequent target words
+  // i32 [source entries, up to 50], the word linked most often first; -1: no more
+  gradus::Tensor linked_;
+  // i32 [up to 500]: the most frequent target words
+  gradus::Tensor usual_;
 };
 
 /// nn::translate of a model with a shortlist. Logits, and with them the log probabilities of what is found, are

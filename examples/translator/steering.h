@@ -9,11 +9,16 @@ namespace translator {
 
 /// What translations are told besides, as people write it.
 struct SteeringOptions {
-  std::string prefix;                        ///< every translation begins so
-  std::vector<std::string> forbid, require;  ///< words or phrases
-  bool sample = false;                       ///< draw words
-  uint64_t seed = 1;                         ///< of the first line's; each line has one of its own
-  bool alternatives = false;  ///< the most probable words after the prefix, each with its best completion
+  /// every translation begins so
+  std::string prefix;
+  /// words or phrases
+  std::vector<std::string> forbid, require;
+  /// draw words
+  bool sample = false;
+  /// of the first line's; each line has one of its own
+  uint64_t seed = 1;
+  /// the most probable words after the prefix, each with its best completion
+  bool alternatives = false;
 
   bool any() const {
     return sample || alternatives || !prefix.empty() || !forbid.empty() || !require.empty();
@@ -60,8 +65,10 @@ class Steering {
 
   const SteeringOptions& options_;
   const Model& model_;
-  gradus::nn::SentenceSearch all_;                   // what every sentence is told
-  std::vector<std::vector<std::string>> forbidden_, required_;  // phrases, as words
+  // what every sentence is told
+  gradus::nn::SentenceSearch all_;
+  // phrases, as words
+  std::vector<std::vector<std::string>> forbidden_, required_;
 };
 
 }  // namespace translator

@@ -17,9 +17,12 @@ constexpr double kMostDecay = 1000;
 
 /// How a run goes, for another process that has this memory, too.
 struct Watched {
-  std::atomic<double> done = 0;    ///< share of the run
-  std::atomic<double> loss = NAN;  ///< of training since the last validation, nats a token
-  std::atomic<double> best = NAN;  ///< validation loss of the best model, nats a token
+  /// share of the run
+  std::atomic<double> done = 0;
+  /// of training since the last validation, nats a token
+  std::atomic<double> loss = NAN;
+  /// validation loss of the best model, nats a token
+  std::atomic<double> best = NAN;
 };
 
 /// How a model is trained. What an option is for is said once, in the lists below. 0 stands for none, or for a
@@ -35,39 +38,53 @@ struct TrainOptions {
   double momentum = 0;
   double weight_decay = 0;
   std::string schedule = "linear";
-  int64_t warmup = 0;          ///< steps; 0: usual_warmup, or a quarter of the run if that is less
-  int64_t usual_warmup = 100;  ///< steps
+  /// steps; 0: usual_warmup, or a quarter of the run if that is less
+  int64_t warmup = 0;
+  /// steps
+  int64_t usual_warmup = 100;
   double clip = 1;
-  double clip_value = 0;  ///< before the norm is taken
+  /// before the norm is taken
+  double clip_value = 0;
   double ema = 0;
-  double dropout_warmup = 0;  ///< passes
+  /// passes
+  double dropout_warmup = 0;
   double scheduled_sampling = 0;
   double subword_dropout = 0;
   double word_dropout = 0;
   double guided_alignment = 0;
-  std::string links = "given";  ///< or "learnt"
+  /// "given" or "learnt"
+  std::string links = "given";
   double label_smoothing = 0;
   std::string freeze = {};
-  int64_t validate_every = 0;  ///< steps; 0: once an epoch
+  /// steps; 0: once an epoch
+  int64_t validate_every = 0;
   std::string metric = "loss";
   int64_t patience = 0;
   int64_t keep = 0;
   bool average = false;
   bool check_finite = false;
-  std::string precision = "f32";  ///< or "bf16": of the products of a step
-  bool shortlist = false;  ///< learn one (translator/shortlist.h) before training
+  /// of the products of a step: "f32" or "bf16"
+  std::string precision = "f32";
+  /// learn one (translator/shortlist.h) before training
+  bool shortlist = false;
   uint64_t seed = 42;
   int threads = 1;
-  int64_t validation_translations = 200;  ///< sentences, for BLEU and exact match; with --metric loss
-  double usual_epochs = 0;  ///< what such data need, told when the speed is known; 0: nothing is told
-  std::string out = {};     ///< model directory
+  /// sentences, for BLEU and exact match; with --metric loss
+  int64_t validation_translations = 200;
+  /// what such data need, told when the speed is known; 0: nothing is told
+  double usual_epochs = 0;
+  /// model directory
+  std::string out = {};
   bool quiet = false;
   /// Before the progress bar, of one run among many; validations are not printed then.
   std::string title = {};
-  Watched* watched = nullptr;  ///< told how the run goes, which shows no bar and no validations itself then
+  /// told how the run goes, which shows no bar and no validations itself then
+  Watched* watched = nullptr;
 
-  Fields recipe();  ///< what a run cannot change when it goes on
-  Fields budget();  ///< what it can change, and its batches, which it compares by itself
+  /// what a run cannot change when it goes on
+  Fields recipe();
+  /// what it can change, and its batches, which it compares by itself
+  Fields budget();
 
   /// Sentences that a validation translates: one that a model is chosen by needs more of them.
   int64_t translated() const { return metric == "loss" ? validation_translations : 1000; }

@@ -24,11 +24,15 @@ namespace translator {
 /// What a validation found, as shown and logged.
 struct Validation {
   int64_t epoch = 0, step = 0;
-  double train_loss = 0;  ///< nats per token since the last validation
+  /// nats per token since the last validation
+  double train_loss = 0;
   Evaluation evaluation = {};
-  double score = 0;              ///< by --metric, see score_of
-  double tokens_per_second = 0;  ///< target tokens
-  double seconds = 0;            ///< since training began, validations included
+  /// by --metric, see score_of
+  double score = 0;
+  /// target tokens
+  double tokens_per_second = 0;
+  /// since training began, validations included
+  double seconds = 0;
   bool best = false;
 };
 
@@ -55,7 +59,8 @@ class Trainer {
   /// returned.
   bool run(const std::atomic<bool>& stop);
 
-  const std::vector<EncodedPair>& pairs() const { return train_; }  ///< that it learns from
+  /// what it learns from
+  const std::vector<EncodedPair>& pairs() const { return train_; }
   const std::vector<Validation>& validations() const { return validations_; }
   double best_loss() const { return best_loss_; }
   double best_score() const { return cost_of(best_cost_, options_.metric); }
@@ -103,31 +108,40 @@ class Trainer {
   Model& model_;
   gradus::nn::ParameterList trained_;
   std::vector<EncodedPair> train_;
-  std::vector<SentencePair> texts_;  // of train_, where each epoch splits them anew
+  // of train_, where each epoch splits them anew
+  std::vector<SentencePair> texts_;
   std::vector<SentencePair> valid_, probes_;
   TrainOptions options_;
   std::unique_ptr<gradus::nn::Optimizer> optimizer_;
   gradus::nn::ReduceLROnPlateau plateau_;
   gradus::nn::ExponentialMovingAverage ema_;
-  double base_lr_;  // options.lr, or what a plateau has left of it
+  // options.lr, or what a plateau has left of it
+  double base_lr_;
   gradus::ThreadPool pool_;
   StepMeter meter_;
   RunLog log_;
-  std::vector<Batch> batches_;  // of this epoch, options.accumulate of them a step
+  // of this epoch, options.accumulate of them a step
+  std::vector<Batch> batches_;
   // batch_ and batches_per_epoch_ count steps.
   int64_t epoch_ = 0, batch_ = 0, step_ = 0, batches_per_epoch_ = 0, skipped_ = 0;
-  int64_t tokens_per_epoch_ = 0;  // at most
-  bool validation_due_ = false;  // it was interrupted
+  // no epoch has more
+  int64_t tokens_per_epoch_ = 0;
+  // the last validation was interrupted
+  bool validation_due_ = false;
   const std::atomic<bool>* stop_ = nullptr;
   std::map<std::string, std::string> fingerprints_;
   Checkpoints checkpoints_;
-  double best_loss_ = INFINITY, best_cost_ = INFINITY;  // of the best model by options.metric
-  int64_t since_best_ = 0;                              // validations
-  bool finite_ = true;                                  // the last validation's loss was
+  // of the best model by options.metric
+  double best_loss_ = INFINITY, best_cost_ = INFINITY;
+  // counted in validations
+  int64_t since_best_ = 0;
+  // whether the last validation's loss was finite
+  bool finite_ = true;
   bool diverged_ = false;
   std::vector<int64_t> averaged_;
   double seconds_ = 0;
-  double baseline_ = 0;  // moving average of a word's cost, nats
+  // moving average of a word's cost, nats
+  double baseline_ = 0;
   double window_nll_ = 0, window_seconds_ = 0, last_norm_ = 0;
   int64_t window_tokens_ = 0;
   std::vector<Validation> validations_;

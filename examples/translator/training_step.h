@@ -13,11 +13,16 @@ namespace translator {
 
 /// Everything that a step's loss and gradient depend on, besides the weights.
 struct StepBatch {
-  std::vector<gradus::nn::Seq2SeqBatch> parts;  ///< one for each thread's share
-  gradus::nn::LossOptions loss;                 ///< of the whole batch
-  uint64_t training_seed = 0;                   ///< of dropout, and of what a model draws
-  double dropout_share = 1;                     ///< as gradus::Training's
-  bool bf16 = false;  ///< larger products of the step in bfloat16, see set_float32_matmul_precision
+  /// one for each thread's share
+  std::vector<gradus::nn::Seq2SeqBatch> parts;
+  /// of the whole batch
+  gradus::nn::LossOptions loss;
+  /// of dropout, and of what a model draws
+  uint64_t training_seed = 0;
+  /// as gradus::Training's
+  double dropout_share = 1;
+  /// larger products of the step in bfloat16, see set_float32_matmul_precision
+  bool bf16 = false;
   int64_t step = 0;
 
   /// The same for one part, which weighs as much as it has target words.
@@ -28,7 +33,8 @@ struct StepBatch {
 /// be trained.
 struct Trained {
   gradus::nn::ParameterList parameters;
-  std::string complaint;  ///< of a name that no parameter has, or that none is left; "": neither
+  /// of a name that no parameter has, or that none is left; "": neither
+  std::string complaint;
 };
 Trained trained_parameters(gradus::nn::TranslationModel& network, const std::string& freeze);
 /// Those of hidden layers that have two axes: neither tables of words or positions nor the output layer.

@@ -12,9 +12,12 @@ namespace translator {
 struct Translation {
   std::vector<std::string> tokens;
   double log_probability = 0;
-  double score = 0;                            ///< what the search ranked it by
-  std::vector<double> log_probabilities = {};  ///< of each token, and of </s>; empty where not worked out
-  bool complete = true;                        ///< false: it lacks a word that was required
+  /// what the search ranked it by
+  double score = 0;
+  /// of each token, and of </s>; empty where not worked out
+  std::vector<double> log_probabilities = {};
+  /// false: it lacks a word that was required
+  bool complete = true;
   /// Weights [tokens (+ </s>), source tokens + </s>]; empty unless asked for.
   std::vector<std::vector<float>> weights;
 };

@@ -18,7 +18,8 @@ using Values = std::map<std::string, gradus::Var>;
 /// One file of data/. All tensors are f64; those in `config` too.
 struct File {
   std::map<std::string, gradus::Tensor> inputs, outputs, upstream, grads;
-  std::map<std::string, gradus::Tensor> config;  ///< lists and single numbers come as [n] resp. []
+  /// lists and single numbers come as [n] resp. []
+  std::map<std::string, gradus::Tensor> config;
   double loss_value = 0;
 };
 

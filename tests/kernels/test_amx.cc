@@ -61,7 +61,8 @@ void check_product(const Product& p) {
 float piece(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
 struct Errors {
-  double amx = 0, blas = 0;  ///< root of the mean square
+  /// root of the mean square
+  double amx = 0, blas = 0;
 };
 
 /// Of products of numbers of the given distribution, against sums in double.

@@ -13,9 +13,10 @@ struct Small {
   double temperature = 1;
   uint64_t seed = 1;
   std::string source = "the cat eats fish";
-  bool subwords =
-      false;  ///< the model reads and writes pieces: "the", "eats" and "mange" are some, others several
-  bool pieces = false;  ///< and they are what is shown
+  /// the model reads and writes pieces: "the", "eats" and "mange" are some, others several
+  bool subwords = false;
+  /// pieces are what is shown
+  bool pieces = false;
   bool reverse = false;
   int64_t top_k = 0;
 };
@@ -30,7 +31,8 @@ struct SmallTransformer {
   std::string activation = "relu", positions = "sinusoidal";
   uint64_t seed = 1;
   std::string source = "the cat eats fish";
-  bool subwords = false;  ///< as of Small
+  /// as Small's
+  bool subwords = false;
   bool pieces = false;
 };
 

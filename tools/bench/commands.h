@@ -11,15 +11,21 @@ namespace bench {
 struct Options {
   std::string size = "small", variant = "bahdanau";
   int threads = 1;
-  int steps = 0;  ///< 0: 40 toy, 30 small, 20 base
+  /// 0: 40 toy, 30 small, 20 base
+  int steps = 0;
   int warmup = 4;
   bool json = false;
   uint64_t seed = 1;
-  std::string load, save;  ///< weights under the peer's names
-  std::string batches;     ///< a file of batches instead of random ones
-  int losses = 0;          ///< only print the losses of so many steps
-  std::string filter;      ///< ops: part of a case's name
-  int factor = 16;         ///< ops: the registered sizes times this
+  /// weights under the peer's names
+  std::string load, save;
+  /// a file of batches instead of random ones
+  std::string batches;
+  /// only print the losses of so many steps
+  int losses = 0;
+  /// ops: part of a case's name
+  std::string filter;
+  /// ops: the registered sizes times this
+  int factor = 16;
 };
 
 // Each runs one size and variant, or everything, prints to stdout and returns the exit code.

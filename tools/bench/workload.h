@@ -29,11 +29,16 @@ constexpr int32_t kPad = 0, kBos = 1, kFirstWord = 3;
 
 /// Sentence pairs, padded to exactly T steps.
 struct Batch {
-  gradus::Tensor source;                         ///< i32 [T, B]
-  gradus::Tensor lengths;                        ///< i32 [B], of the sources
-  gradus::Tensor target_in;                      ///< i32 [T, B], kBos first
-  gradus::Tensor target_out;                     ///< i32 [T, B]
-  int64_t target_tokens = 0, source_tokens = 0;  ///< that are not padding
+  /// i32 [T, B]
+  gradus::Tensor source;
+  /// i32 [B], of the sources
+  gradus::Tensor lengths;
+  /// i32 [T, B], kBos first
+  gradus::Tensor target_in;
+  /// i32 [T, B]
+  gradus::Tensor target_out;
+  /// without padding
+  int64_t target_tokens = 0, source_tokens = 0;
 };
 
 /// `count` batches: lengths uniform in [T/2, T], words uniform, longest source first.
@@ -78,8 +83,10 @@ std::vector<Work> prepare(const std::vector<Batch>& batches, int threads);
 struct StepTimes {
   double forward = 0, backward = 0, clip = 0, adam = 0;
   double total = 0;
-  double loss = 0;               ///< nats a word, of the whole batch
-  double target = 0, words = 0;  ///< target words a second; source words, too
+  /// nats a word, of the whole batch
+  double loss = 0;
+  /// target words a second; source words, too
+  double target = 0, words = 0;
 };
 
 /// The training step of the translator: shards in parallel on one model, clipping at norm 1, Adam.

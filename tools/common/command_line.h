@@ -26,17 +26,24 @@ class Option {
  public:
   explicit Option(CLI::Option* option) : option_(option) {}
 
-  Option show_default() const;                      ///< --help tells the value that the variable has now
-  Option type_name(const std::string& name) const;  ///< what --help calls the value: FILE
+  /// --help tells the value that the variable has now
+  Option show_default() const;
+  /// what --help calls the value: FILE
+  Option type_name(const std::string& name) const;
   Option required() const;
-  Option expected(int least, int most) const;  ///< number of values
-  Option delimiter(char between) const;        ///< several values in one argument: a,b
-  Option take_all() const;                     ///< several values, whatever last_wins() says
+  /// number of values
+  Option expected(int least, int most) const;
+  /// several values in one argument: a,b
+  Option delimiter(char between) const;
+  /// several values, whatever last_wins() says
+  Option take_all() const;
 
   Option range(double least, double most) const;
-  static constexpr double kMost = 1e9;  ///< of any number without a bound of its own
+  /// of any number without a bound of its own
+  static constexpr double kMost = 1e9;
   Option positive(double most = kMost) const;
-  Option not_negative() const;  ///< the same from 0
+  /// the same from 0
+  Option not_negative() const;
   /// Or one of the aliases, which neither --help nor an error names. --help leaves many values to a footer.
   Option one_of(const std::vector<std::string>& values,
                 const std::map<std::string, std::string>& aliases = {}) const;
@@ -51,7 +58,8 @@ class Option {
   Option needs(const Option& other) const;
   Option excludes(const Option& other) const;
 
-  bool given() const;  ///< on the command line
+  /// on the command line
+  bool given() const;
 
  private:
   CLI::Option* option_;
@@ -77,11 +85,13 @@ class Command {
   Option flag(const std::string& names, const std::function<void()>& take, const std::string& help) const;
 
   Command add_command(const std::string& name, const std::string& help) const;
-  void footer(const std::string& text) const;  ///< the end of --help
+  /// the end of --help
+  void footer(const std::string& text) const;
   /// What is done when the command line is read and names this command.
   void callback(const std::function<void()>& run) const;
 
-  std::vector<std::string> given() const;  ///< options on the command line, by their first long name: "--out"
+  /// options on the command line, by their first long name: "--out"
+  std::vector<std::string> given() const;
 
  protected:
   CLI::App* app_;
@@ -100,7 +110,8 @@ class Program : public Command {
 
   /// Of an option given twice the last value counts, instead of an error. For commands and options added later.
   void last_wins() const;
-  void version(const std::string& text) const;  ///< of --version
+  /// of --version
+  void version(const std::string& text) const;
 
   /// Reads the command line and calls back the command that it names. False for --help, for --version, and when
   /// it is wrong: `report` then. What a callback throws gets through.

@@ -11,18 +11,25 @@ namespace translator {
 struct HeatMapOptions {
   /// How the source words stand above their columns.
   enum class Header {
-    automatic,  ///< stairs where they fit, else vertical
-    stairs,     ///< written out, each led down to its column by a line
-    vertical,   ///< letter under letter, long words cut
+    /// stairs where they fit, else vertical
+    automatic,
+    /// written out, each led down to its column by a line
+    stairs,
+    /// letter under letter, long words cut
+    vertical,
   };
 
   Color color = Color::none;
   Background background = Background::unknown;
-  int width = 80;  ///< columns to fit into; a wider map is cut into blocks of source words
+  /// columns to fit into; a wider map is cut into blocks of source words
+  int width = 80;
   Header header = Header::automatic;
-  bool name_largest = true;  ///< behind each row its largest weight and that source word, if there is room
-  bool cursor = false;       ///< may move the cursor, for words whose width no table knows (Devanagari)
-  bool legend = true;        ///< a last line that shows the scale (with colours only)
+  /// behind each row its largest weight and that source word, if there is room
+  bool name_largest = true;
+  /// may move the cursor, for words whose width no table knows (Devanagari)
+  bool cursor = false;
+  /// a last line that shows the scale (with colours only)
+  bool legend = true;
 };
 
 /// Draws attention weights for a terminal: target words down, source words across, one cell a weight.

@@ -22,14 +22,21 @@ std::string sparkline(const std::vector<double>& values, int width = 0);
 
 /// What a progress bar shows.
 struct ProgressState {
-  std::string label = {};  ///< `epoch 2/10`
+  /// `epoch 2/10`
+  std::string label = {};
   int64_t done = 0;
-  int64_t total = 0;        ///< 0 when nobody knows: no bar, no percentage, no time left
-  int64_t begin = 0;        ///< what was done when the clock started: an earlier run's part
-  double elapsed = 0;       ///< seconds since the start
-  double rate = 0;          ///< units a second
-  std::string unit = {};    ///< `tokens/s`; an empty one hides the rate
-  std::string detail = {};  ///< `loss 2.31`
+  /// 0 when nobody knows: no bar, no percentage, no time left
+  int64_t total = 0;
+  /// what was done when the clock started: an earlier run's part
+  int64_t begin = 0;
+  /// seconds since the start
+  double elapsed = 0;
+  /// units a second
+  double rate = 0;
+  /// `tokens/s`; an empty one hides the rate
+  std::string unit = {};
+  /// `loss 2.31`
+  std::string detail = {};
 };
 
 /// One line of at most `width` columns, without a line end:
@@ -40,12 +47,17 @@ struct ProgressState {
 std::string render_progress(const ProgressState& state, int width, Color color);
 
 struct ProgressOptions {
-  std::string unit = {};         ///< of the rate
-  double delay_seconds = 0;      ///< nothing is shown before: what is over soon needs no bar
-  bool quiet = false;            ///< show nothing at all
+  /// of the rate
+  std::string unit = {};
+  /// nothing is shown before: what is over soon needs no bar
+  double delay_seconds = 0;
+  /// show nothing at all
+  bool quiet = false;
   TerminalStyle style = terminal_style(2);
-  std::function<void(std::string_view)> write = {};  ///< where to; empty is standard error
-  std::function<double()> clock = {};                ///< seconds; empty is the steady clock
+  /// where to; empty is standard error
+  std::function<void(std::string_view)> write = {};
+  /// seconds; empty is the steady clock
+  std::function<double()> clock = {};
 };
 
 /// A single-line progress bar. On a terminal the line is drawn anew in its place; elsewhere (a file, a pipe)
@@ -89,7 +101,8 @@ class Progress {
   ProgressState state_;
   double start_ = 0;
   double last_shown_ = 0;
-  bool shown_ = false;  // a bar stands on the current line
+  // a bar stands on the current line
+  bool shown_ = false;
   std::string panel_;
   bool finished_ = false;
 };

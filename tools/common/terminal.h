@@ -16,7 +16,8 @@ struct TerminalStyle {
   Color color = Color::none;
   Background background = Background::unknown;
   int width = 80;
-  int height = 0;  ///< lines; 0: not known
+  /// lines; 0: not known
+  int height = 0;
 };
 
 /// What the file descriptor (1 for stdout, 2 for stderr) can show.
@@ -38,7 +39,8 @@ struct Shade {
   int red = 0;
   int green = 0;
   int blue = 0;
-  int index = 0;  ///< among the 256
+  /// among the 256
+  int index = 0;
 
   /// True where dark text reads better on it than light text.
   bool is_bright() const;
@@ -52,7 +54,8 @@ Shade blue_shade(double weight, Background background);
 /// Escape sequences; empty for Color::none.
 std::string set_background(const Shade& shade, Color color);
 std::string set_foreground(const Shade& shade, Color color);
-std::string set_quiet(Color color);  ///< grey for what is secondary, readable on black and on white
+/// grey for what is secondary, readable on black and on white
+std::string set_quiet(Color color);
 std::string reset(Color color);
 
 }  // namespace translator

@@ -9,7 +9,8 @@ namespace translator {
 struct Weights {
   int64_t rows = 0;
   int64_t columns = 0;
-  std::span<const float> values;  ///< rows x columns of them
+  /// rows x columns of them
+  std::span<const float> values;
 
   float at(int64_t row, int64_t column) const { return values[static_cast<size_t>(row * columns + column)]; }
 

@@ -13,12 +13,17 @@ using translator::UsageError;
 
 /// What to look at.
 struct SentenceOptions {
-  std::string model;   ///< empty: the small one that comes with the program
-  bool transformer = false;  ///< which is then a Transformer
+  /// empty: the small one that comes with the program
+  std::string model;
+  /// the small one is to be a Transformer
+  bool transformer = false;
   std::string source = "he doesn't like apples";
-  std::string target;  ///< empty: the model's own translation
-  int step = 0;        ///< from 1; 0: where the loss is largest
-  bool pieces = false;  ///< show a model's pieces, not the words that they make
+  /// empty: the model's own translation
+  std::string target;
+  /// from 1; 0: where the loss is largest
+  int step = 0;
+  /// show a model's pieces, not the words that they make
+  bool pieces = false;
 };
 /// At most two words of the command line: model directory and sentence; one alone is the sentence, if there is
 /// no such directory and it is not written as one, ./model or model/.
@@ -29,20 +34,27 @@ struct ExplainOptions : SentenceOptions {
   bool text = false, json = false;
   int units = 64;
   // Of a Transformer.
-  std::string sublayer;     ///< a name of explain_sublayers(); empty: where the gradient is largest
-  int layer = 0, head = 0;  ///< from 1; 0: where it is largest
-  bool unmasked = false;    ///< as if its decoder had no causal mask
+  /// a name of explain_sublayers(); empty: where the gradient is largest
+  std::string sublayer;
+  /// from 1; 0: where it is largest
+  int layer = 0, head = 0;
+  /// as if its decoder had no causal mask
+  bool unmasked = false;
 };
 /// "encoder", "decoder", "cross", "encoder-ff", "decoder-ff"
 const std::vector<std::string>& explain_sublayers();
 int explain(const ExplainOptions& options);
 
-struct FlowOptions : SentenceOptions {  ///< without a model: fresh networks; `step` says nothing here
+/// Without a model: fresh networks; `step` says nothing here
+struct FlowOptions : SentenceOptions {
   std::string versus;
-  std::string cell = "gru", init;  ///< of fresh networks; init empty: "lecun", for a model's shape "pytorch"
+  /// of fresh networks; init empty: "lecun", for a model's shape "pytorch"
+  std::string cell = "gru", init;
   bool bidirectional = false;
-  int64_t length = 0;  ///< random words; 0: 30, or with a model the sentence first
-  bool depth = false;  ///< layers of fresh Transformer stacks instead of words
+  /// random words; 0: 30, or with a model the sentence first
+  int64_t length = 0;
+  /// layers of fresh Transformer stacks instead of words
+  bool depth = false;
   int seeds = 8;
   std::string out = "flow.html", svg;
   bool text = false, json = false;
@@ -57,55 +69,71 @@ int flow(const FlowOptions& options);
 
 struct GraphOptions : SentenceOptions {
   std::string out = "graph.html", dot;
-  bool operations = false;  ///< of the DOT file: operations instead of modules
+  /// of the DOT file: operations instead of modules
+  bool operations = false;
   bool text = false, json = false;
 };
 int graph(const GraphOptions& options);
 
 struct ReportOptions {
-  std::string run;  ///< directory of `translator train`
+  /// directory of `translator train`
+  std::string run;
   std::string out = "report.html";
   bool text = false;
-  bool explain = false;  ///< write the worst sentences' explain pages beside it
+  /// write the worst sentences' explain pages beside it
+  bool explain = false;
 };
 int report(const ReportOptions& options);
 
 struct AblateTask {
-  std::string kind = "reverse";  ///< the digits backwards; or "copy"
-  int64_t length = 7;            ///< digits
+  /// the digits backwards; or "copy"
+  std::string kind = "reverse";
+  /// digits
+  int64_t length = 7;
   int64_t hidden = 32;
-  int64_t epochs = 16, steps = 60, batch = 32;  ///< steps an epoch
+  /// steps an epoch
+  int64_t epochs = 16, steps = 60, batch = 32;
   double lr = 0.005;
   uint64_t seed = 1;
 };
 struct AblateOptions : AblateTask {
-  std::vector<std::string> cuts;  ///< value, score, recurrent; empty: all three. One without is always there
-  int seeds = 4;  ///< seed, seed + 1, ...: the first is drawn, the others show what is chance
+  /// value, score, recurrent; empty: all three. One without is always there
+  std::vector<std::string> cuts;
+  /// seed, seed + 1, ...: the first is drawn, the others show what is chance
+  int seeds = 4;
   std::string out = "ablate.html";
   bool text = false;
 };
 int ablate(const AblateOptions& options);
 
 struct CheckCommandOptions {
-  std::vector<std::string> names;  ///< of op cases, or how they begin; none: list them
+  /// of op cases, or how they begin; none: list them
+  std::vector<std::string> names;
   bool all = false;
-  bool reference = false;  ///< the composed twin of the op
+  /// the composed twin of the op
+  bool reference = false;
 };
 int check_command(const CheckCommandOptions& options);
 
 struct CourseOptions {
-  std::vector<std::string> what;  ///< nothing, a number, "verify", or "verify" and a number
-  std::string folder;             ///< the learner's own
+  /// nothing, a number, "verify", or "verify" and a number
+  std::vector<std::string> what;
+  /// the learner's own
+  std::string folder;
   bool hint = false, solution = false, watch = false, quiet = false;
-  int time_limit = 120;  ///< seconds that a learner's program may run
-  bool reset = false;  ///< hand out the file anew; the old one is kept beside it
+  /// seconds that a learner's program may run
+  int time_limit = 120;
+  /// hand out the file anew; the old one is kept beside it
+  bool reset = false;
 };
 int lesson_command(const CourseOptions& options);
 int lab_command(const CourseOptions& options);
 
 struct ServeOptions {
-  std::vector<std::string> models;  ///< directories; none: the small one that comes with the program
-  std::string host;                 ///< empty: this machine alone
+  /// directories; none: the small one that comes with the program
+  std::vector<std::string> models;
+  /// empty: this machine alone
+  std::string host;
   int port = 8008;
 };
 int serve(const ServeOptions& options);

@@ -9,19 +9,28 @@ namespace papers {
 /// Values over some places of the x axis; an empty place has none.
 struct Series {
   std::string name;
-  std::vector<std::vector<double>> values;  ///< of each place, those of all seeds
+  /// of each place, those of all seeds
+  std::vector<std::vector<double>> values;
 };
 
 struct Panel {
   std::string title, x_name;
-  std::vector<std::string> places = {};  ///< as they stand under the axis
-  std::vector<Series> series = {};       ///< six at most: the colours that can be told apart
-  bool bars = false;                     ///< instead of lines
-  double low = 0, high = 1;              ///< of the y axis
-  bool log = false;                      ///< the y axis doubles from line to line; low is above 0
-  double factor = 1;                     ///< of the numbers beside the y axis: 100 for per cent
-  double guide = NAN;                    ///< a line across at this value, where it is a number
-  std::string guide_name = "";           ///< what the line is, in the legend
+  /// as they stand under the axis
+  std::vector<std::string> places = {};
+  /// six at most: the colours that can be told apart
+  std::vector<Series> series = {};
+  /// instead of lines
+  bool bars = false;
+  /// of the y axis
+  double low = 0, high = 1;
+  /// the y axis doubles from line to line; low is above 0
+  bool log = false;
+  /// of the numbers beside the y axis: 100 for per cent
+  double factor = 1;
+  /// a line across at this value, where it is a number
+  double guide = NAN;
+  /// what the line is, in the legend
+  std::string guide_name = "";
 };
 
 /// Panels one below the other, each with a line or bars of means for every series, and the range of the seeds.

@@ -17,21 +17,26 @@ using Words = std::vector<std::string>;
 
 /// One training, and what is asked of it afterwards.
 struct Run {
-  json setting;  ///< what the page tells it by: {"task": "add", "length": 50}
+  /// what the page tells it by: {"task": "add", "length": 50}
+  json setting;
   uint64_t seed;
-  std::vector<Words>
-      commands;    ///< one after the other, in a scratch directory; the first word is a program's name
-  double seconds;  ///< about, on one core: what the time left is reckoned from
-  bool longer = false;  ///< beyond an experiment's ten minutes: run by --long alone
+  /// one after the other, in a scratch directory; the first word is a program's name
+  std::vector<Words> commands;
+  /// about, on one core: what the time left is reckoned from
+  double seconds;
+  /// beyond an experiment's ten minutes: run by --long alone
+  bool longer = false;
 };
 
 /// A run that is finished: every line that its commands printed is JSON.
 struct Log {
   json setting;
   uint64_t seed = 0;
-  std::vector<std::string> commands = {};  ///< as they are typed
+  /// as they are typed
+  std::vector<std::string> commands = {};
   std::vector<json> lines = {};
-  double seconds = 0;  ///< of processors
+  /// of processors
+  double seconds = 0;
   /// A number of the last line; NaN where it has none of this name.
   double result(const std::string& name) const;
 };
@@ -44,7 +49,8 @@ std::vector<double> results(const std::vector<Log>& logs, const std::string& nam
 /// What the logs say about an order that somebody claims.
 struct Finding {
   bool holds;
-  std::string text;  ///< Markdown
+  /// Markdown
+  std::string text;
 };
 
 /// A result of some runs, by the name it has on the page.
@@ -53,7 +59,8 @@ struct Measured {
   std::vector<double> values;
 };
 struct NumberFormat {
-  double factor = 1;  ///< 100 for shares in per cent
+  /// 100 for shares in per cent
+  double factor = 1;
   int digits = 1;
 };
 /// That each mean is below the next one. Says where it is not, and where the seeds do not tell two apart, be
@@ -62,20 +69,24 @@ struct NumberFormat {
 Finding rising(const std::vector<Measured>& order, const NumberFormat& format = {});
 
 struct Table {
-  std::string caption;  ///< Markdown, above it
+  /// Markdown, above it
+  std::string caption;
   Words head;
-  std::vector<Words> rows;  ///< text, not Markdown
+  /// text, not Markdown
+  std::vector<Words> rows;
 };
 
 /// What stands on a page, in this order.
 struct Page {
   std::string title, claim, theory;
-  std::string svg, svg_text;  ///< the picture, and what it shows for who does not see it
+  /// the picture, and what it shows for who does not see it
+  std::string svg, svg_text;
   std::vector<Table> tables;
   std::vector<Finding> findings;
   /// Why some do not hold, as far as is known; shown where one does not.
   std::vector<std::string> reasons = {};
-  std::vector<std::string> differences;  ///< from the paper
+  /// from the paper
+  std::vector<std::string> differences;
 };
 
 struct Experiment {

@@ -14,14 +14,22 @@ namespace papers {
 /// learns from 6000 pairs and is asked for the 1000 embedded test sentences; a quick one from 1000 short pairs,
 /// and is asked for 200.
 struct Trial {
-  json setting;                           ///< what the page tells it by
-  Words train;                            ///< more options of the training
-  std::vector<Words> evaluations = {{}};  ///< and of each evaluation
-  int epochs = 4;                         ///< in full
-  int max_length = 40;                    ///< tokens of a sentence that is learnt from
-  int quick_length = 8, quick_test = 8;   ///< the same of a quick one, and of its test sentences
-  bool verb_final = false;                ///< the corpus's French has its verbs last
-  double seconds = 8;                     ///< about, in full; a quick one takes 0.8
+  /// what the page tells it by
+  json setting;
+  /// more options of the training
+  Words train;
+  /// words of each evaluation
+  std::vector<Words> evaluations = {{}};
+  /// in full
+  int epochs = 4;
+  /// tokens of a sentence that is learnt from
+  int max_length = 40;
+  /// the same of a quick one, and of its test sentences
+  int quick_length = 8, quick_test = 8;
+  /// the corpus's French has its verbs last
+  bool verb_final = false;
+  /// about, in full; a quick one takes 0.8
+  double seconds = 8;
 };
 /// All of them with seed 1, then with seed 2, ...
 std::vector<Run> runs_of(const std::vector<Trial>& trials, bool quick, int seeds);

@@ -29,7 +29,8 @@ struct CorpusOptions {
   int train = 30000;
   int valid = 1000;
   int test = 1000;
-  int max_length = 40;  ///< tokens, on either side, the final stop included
+  /// tokens, on either side, the final stop included
+  int max_length = 40;
   /// The French words in the order of a language that puts heads last, as Japanese or Turkish do: objects
   /// before verbs, nouns before their adjectives and articles, relative clauses before nouns, prepositions and
   /// conjunctions behind what they lead, later clauses before earlier ones, and what asks at the end:

@@ -140,8 +140,9 @@ class Grammar {
   SplitMix& random_;
   void start();  // forgets what the last sentence used
 
-  std::vector<const Noun*> used_;         // nouns of this sentence: none comes twice
-  std::vector<const TimePhrase*> times_;  // and times
+  // nouns and times of this sentence: none comes twice
+  std::vector<const Noun*> used_;
+  std::vector<const TimePhrase*> times_;
 };
 
 /// The entries of the lexicon that fit.

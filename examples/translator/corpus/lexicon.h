@@ -55,24 +55,29 @@ constexpr Mask heal = 1 << 12;  // where the sick go
 struct Adjective {
   const char* english;
   const char* masculine;
-  const char* before_vowel;  ///< masculine singular before a vowel: bel, nouvel, vieil
+  /// masculine singular before a vowel: bel, nouvel, vieil
+  const char* before_vowel;
   const char* feminine;
   const char* masculine_plural;
   const char* feminine_plural;
   bool before_noun;
-  bool with_avoir = false;  ///< hungry: avoir faim, not an adjective in French at all
+  /// hungry: avoir faim, not an adjective in French at all
+  bool with_avoir = false;
 
-  bool epicene() const;  ///< the same for men and women, so that "i am ..." has one translation
+  /// the same for men and women, so that "i am ..." has one translation
+  bool epicene() const;
 };
 
 struct Noun {
   const char* english;
-  const char* english_plural;  ///< nullptr: no plural in this corpus
+  /// nullptr: no plural in this corpus
+  const char* english_plural;
   const char* french;
   const char* french_plural;
   Gender gender;
   Mask classes;
-  Mask adjectives = 0;  ///< bits of adjective_index()
+  /// bits of adjective_index()
+  Mask adjectives = 0;
   Mask places = 0;
 
   bool is(std::string_view word) const { return word == english; }
@@ -95,9 +100,12 @@ constexpr Mask active = present | past | future | modal;
 /// Verbs that build their clause in a way of their own.
 enum class VerbKind {
   ordinary,
-  be,         ///< with an adjective or a place
-  there_be,   ///< il y a
-  know_that,  ///< savoir que; to know somebody is connaître, an ordinary verb
+  /// with an adjective or a place
+  be,
+  /// il y a
+  there_be,
+  /// savoir que; to know somebody is connaître, an ordinary verb
+  know_that,
   think_that,
 };
 
@@ -105,8 +113,10 @@ struct Verb {
   const char* english;
   const char* third = nullptr;
   const char* past = nullptr;
-  const char* gerund = nullptr;    ///< nullptr: never progressive here
-  const char* particle = nullptr;  ///< "to" of listen to, "for" of wait for; nullptr: none
+  /// nullptr: never progressive here
+  const char* gerund = nullptr;
+  /// "to" of listen to, "for" of wait for; nullptr: none
+  const char* particle = nullptr;
   Conjugation present;
   Conjugation imperfect = {};
   const char* infinitive = nullptr;
@@ -114,15 +124,19 @@ struct Verb {
   const char* participle = nullptr;
   bool with_etre = false;
   Mask tenses = 0;
-  Mask objects = 0;  ///< classes of sensible objects; 0: none
+  /// classes of sensible objects; 0: none
+  Mask objects = 0;
   bool needs_object = false;
-  bool generic = false;  ///< like: apples are les pommes, also after a negation
-  bool to_whom = false;  ///< takes "to" somebody: talk, give
+  /// like: apples are les pommes, also after a negation
+  bool generic = false;
+  /// takes "to" somebody: talk, give
+  bool to_whom = false;
   Mask places = 0;
   bool with_whom = false;
   bool for_whom = false;
   VerbKind kind = VerbKind::ordinary;
-  bool single_denied = false;  ///< whether "didn't buy a car" is more natural than "didn't eat an apple"
+  /// whether "didn't buy a car" is more natural than "didn't eat an apple"
+  bool single_denied = false;
 
   bool is(std::string_view word) const { return word == english; }
   bool is_one_of(std::initializer_list<std::string_view> words) const;

@@ -15,33 +15,42 @@ namespace translator::corpus {
 enum class Pronoun { none, i, he, she, it, we, they };
 
 enum class Determiner {
-  none,  ///< names and pronouns
-  bare,  ///< apples, bread
+  /// names and pronouns
+  none,
+  /// apples, bread
+  bare,
   the, a,
-  some,  ///< some apples, some bread; "any" after a negation
+  /// some apples, some bread; "any" after a negation
+  some,
   this_, two, three, many,
   my, his, her, our, their,
-  whose,  ///< the teacher's ...: NounPhrase::possessor
+  /// the teacher's ...: NounPhrase::possessor
+  whose,
 };
 
 struct Clause;
 
 struct NounPhrase {
   Pronoun pronoun = Pronoun::none;
-  Gender gender = Gender::masculine;  ///< of a pronoun: it, they and them follow their visible antecedent
+  /// of a pronoun: it, they and them follow their visible antecedent
+  Gender gender = Gender::masculine;
   const Noun* noun = nullptr;
   bool plural = false;
   Determiner determiner = Determiner::none;
   const Adjective* adjective = nullptr;
-  std::vector<NounPhrase> possessor{};  ///< none or one
-  std::vector<NounPhrase> second{};     ///< none or one: "... and my sister"
-  std::list<Clause> relative{};         ///< none or one; clang takes no vector of what is incomplete
+  /// none or one
+  std::vector<NounPhrase> possessor{};
+  /// none or one: "... and my sister"
+  std::vector<NounPhrase> second{};
+  /// none or one; clang takes no vector of what is incomplete
+  std::list<Clause> relative{};
   int id = 0;
 };
 
 /// What a verb or a participle agrees with.
 struct Agreement {
-  int person = 1;  ///< index into Conjugation: je, il, nous, ils
+  /// index into Conjugation: je, il, nous, ils
+  int person = 1;
   Gender gender = Gender::masculine;
   bool plural = false;
 };
@@ -58,26 +67,32 @@ enum class Gap { none, subject, object };
 
 struct Adjunct {
   Preposition preposition;
-  NounPhrase phrase;  ///< unused with home
+  /// unused with home
+  NounPhrase phrase;
 };
 
 struct Clause {
   NounPhrase subject{};
-  bool subject_said = true;  ///< false for the second verb of "buys an apple and eats it"; subject says who
+  /// false for the second verb of "buys an apple and eats it"; subject says who
+  bool subject_said = true;
   const Verb* verb = nullptr;
   Tense tense = Tense::present;
   Polarity polarity = Polarity::affirmative;
   Modal modal = Modal::none;
   Frequency frequency = Frequency::none;
-  const Adjective* adjective = nullptr;  ///< with be
-  std::vector<NounPhrase> object{};      ///< none or one, as below
+  /// with be
+  const Adjective* adjective = nullptr;
+  /// none or one, as below
+  std::vector<NounPhrase> object{};
   std::vector<NounPhrase> recipient{};
   std::vector<Adjunct> adjuncts{};
   const TimePhrase* time = nullptr;
   bool time_first = false;
   Gap gap = Gap::none;
-  Agreement head{};            ///< with a gap: what stands in for the missing phrase
-  std::vector<Clause> that{};  ///< none or one, with know that and think that
+  /// with a gap: what stands in for the missing phrase
+  Agreement head{};
+  /// none or one, with know that and think that
+  std::vector<Clause> that{};
   int id = 0;
 };
 
@@ -86,14 +101,16 @@ enum class Mood { statement, yes_no, what, whom, who, where, when, why };
 
 struct Part {
   Join join = Join::none;
-  bool comma = false;  ///< before the part
+  /// before the part
+  bool comma = false;
   Clause clause;
 };
 
 struct Sentence {
   Mood mood = Mood::statement;
   std::vector<Part> parts{};
-  bool stop = true;  ///< whether a statement ends in "."; questions always end in "?"
+  /// whether a statement ends in "."; questions always end in "?"
+  bool stop = true;
 };
 
 /// What a token stands for, at most six things. Two tokens that share a key are linked.
@@ -110,7 +127,8 @@ struct Keys {
 struct Word {
   std::string text;
   Keys keys;
-  bool article = false;  ///< le, les that melt into du, des, au, aux (the pronouns do not)
+  /// le, les that melt into du, des, au, aux (the pronouns do not)
+  bool article = false;
 };
 
 /// What a phrase or clause contributes; its key is id * 32 + role.

@@ -12,7 +12,8 @@ struct AlignerOptions {
   /// Products of lengths, summed, that are learnt from; of a longer text every so-many-th pair is, so that time
   /// and memory have an end.
   int64_t most = 24'000'000;
-  std::function<void(double share)> on_progress = {};  ///< how much of the work is done
+  /// how much of the work is done
+  std::function<void(double share)> on_progress = {};
 };
 
 /// Which words translate which, told from the pairs alone: of each pair the links that fast_align (Dyer,

@@ -18,10 +18,13 @@ struct HeldOut {
 };
 
 struct Examination {
-  Findings findings = {};  ///< by pair, and of a pair in the order of Kind
+  /// by pair, and of a pair in the order of Kind
+  Findings findings = {};
   std::vector<ShiftedBlock> blocks = {};
-  bool by_words = false;  ///< there were pairs enough to learn which words translate which
-  bool hopeless = false;  ///< there were, and yet the sides look as if thrown together
+  /// there were pairs enough to learn which words translate which
+  bool by_words = false;
+  /// there were, and yet the sides look as if thrown together
+  bool hopeless = false;
   /// Lines that nearly all targets stand further down than their sources, or up (below 0).
   int64_t displaced = 0;
 
@@ -31,7 +34,8 @@ struct Examination {
 
 struct ExamineOptions {
   int64_t max_words = 50;
-  bool quick = false;  ///< without what is learnt from the pairs' words: a second for 160,000 pairs
+  /// without what is learnt from the pairs' words: a second for 160,000 pairs
+  bool quick = false;
   std::vector<HeldOut> held_out = {};
   std::function<void(const std::string& stage)> on_stage = {};
 };

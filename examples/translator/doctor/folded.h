@@ -11,10 +11,12 @@ namespace translator::doctor {
 /// between them, and its question marks, which are meaning.
 struct Folded {
   std::u32string text = {};
-  int32_t letters = 0, small = 0, capitals = 0;  ///< of the text as it stands; letters have a case or none
+  /// of the text as it stands; letters have a case or none
+  int32_t letters = 0, small = 0, capitals = 0;
   bool begins_small = false, begins_capital = false;
 
-  bool shouts() const { return small == 0 && capitals > 5 && words() > 1; }  ///< all in capitals
+  /// all in capitals
+  bool shouts() const { return small == 0 && capitals > 5 && words() > 1; }
 
   /// The number of words.
   size_t words() const;

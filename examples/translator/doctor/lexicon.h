@@ -51,11 +51,14 @@ class Lexicon {
   void iterate();
 
   std::array<Way, 2> ways_;
-  size_t every_ = 1;             // which pairs are learnt from
-  std::vector<uint64_t> keys_;   // a table with open addressing: source and target word, and where
-  std::vector<int32_t> places_;  // their cell is
+  // which pairs are learnt from
+  size_t every_ = 1;
+  // A table with open addressing: source and target word, and where their cell is.
+  std::vector<uint64_t> keys_;
+  std::vector<int32_t> places_;
   std::vector<Cell> cells_;
-  std::vector<int32_t> links_;  // of all pairs learnt from, cells by source word, then target word
+  // of all pairs learnt from, cells by source word, then target word
+  std::vector<int32_t> links_;
 };
 
 }  // namespace translator::doctor

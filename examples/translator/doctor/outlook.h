@@ -13,19 +13,25 @@ struct Outlook {
   /// Words left out for being seen less often than this, on both sides.
   struct MinCount {
     int64_t least = 1;
-    int64_t source_words = 0, target_words = 0;     ///< that stay
-    double source_unknown = 0, target_unknown = 0;  ///< share of running words that become <unk>
+    /// distinct words that stay
+    int64_t source_words = 0, target_words = 0;
+    /// share of running words that become <unk>
+    double source_unknown = 0, target_unknown = 0;
   };
   /// How long sentences are in pieces.
   struct PieceSize {
-    int64_t size;                         ///< of each side
-    double source_pieces, target_pieces;  ///< a sentence, mean
+    /// of each side
+    int64_t size;
+    /// a sentence, mean
+    double source_pieces, target_pieces;
   };
   std::vector<MinCount> min_counts = {};
-  std::vector<PieceSize> piece_sizes = {};  ///< empty in a build without pieces
+  /// empty in a build without pieces
+  std::vector<PieceSize> piece_sizes = {};
 
   // Of the model that `train` makes if it is told nothing else:
-  bool pieces = true;  ///< its tokens; else words
+  /// its tokens; else words
+  bool pieces = true;
   int64_t source_vocabulary = 0, target_vocabulary = 0, parameters = 0, epochs = 0;
   int threads = 1;
   // Measured by training it here; 0 where that was not asked for.

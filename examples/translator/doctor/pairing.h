@@ -48,10 +48,14 @@ class Pairing {
 
   Words source_, target_;
   Lexicon lexicon_;
-  std::vector<float> forth_, back_;      // evidence of each pair, in both directions
-  std::vector<float> forth_z_, back_z_;  // the same in deviations from pairs with as many words to explain
-  std::vector<float> length_z_;          // below 0: the target is short
-  std::vector<float> odds_;              // of chance, by evidence, see bin_of
+  // evidence of each pair, in both directions
+  std::vector<float> forth_, back_;
+  // the same in deviations from pairs with as many words to explain
+  std::vector<float> forth_z_, back_z_;
+  // below 0: the target is short
+  std::vector<float> length_z_;
+  // of chance, by evidence, see bin_of
+  std::vector<float> odds_;
   double first_bin_ = 0;
   double wrong_below_ = 0, plain_above_ = 0;
   bool able_ = false;

@@ -18,7 +18,8 @@ struct BadLine {
 /// A pair that a model believes less than others.
 struct Doubted {
   size_t pair;
-  double perplexity;  ///< of its target's tokens
+  /// of its target's tokens
+  double perplexity;
 };
 
 /// All that is told of a file of pairs.
@@ -28,10 +29,12 @@ struct Report {
   const std::vector<SentencePair>& pairs;
   const std::vector<BadLine>& bad;
   const Examination& examination;
-  std::vector<Doubted> doubted = {};  ///< least believed first
+  /// least believed first
+  std::vector<Doubted> doubted = {};
   std::optional<Outlook> outlook = {};
 
-  int64_t left_out() const;  ///< lines that are worth leaving out, bad ones among them
+  /// lines that are worth leaving out, bad ones among them
+  int64_t left_out() const;
   /// For a terminal of so many columns; what the file says is made printable.
   std::string text(int width) const;
   /// One object; every finding has all its lines.
@@ -40,7 +43,8 @@ struct Report {
 
 /// Lines of a file as they stand, and which stay; what is left out with its number and reason.
 struct Cleaned {
-  std::string kept, rejected;  ///< rejected: line number, reason, line, with tabs between
+  /// rejected: line number, reason, line, with tabs between
+  std::string kept, rejected;
 };
 /// @param lines One of the file, or two of two files: these are put together with a tab.
 Cleaned clean(const Report& report, const std::vector<std::string_view>& texts);

@@ -18,7 +18,8 @@ double quantile(std::vector<T>& values, double p) {
 /// Where values are, and how far they scatter, told from quartiles: what is damaged moves neither much.
 struct Spread {
   double median = 0;
-  double below = 1, above = 1;  ///< standard deviations of a normal distribution with the same quartiles
+  /// standard deviations of a normal distribution with the same quartiles
+  double below = 1, above = 1;
 };
 template <class T>
 Spread spread_of(std::vector<T> values) {

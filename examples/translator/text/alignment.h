@@ -23,7 +23,8 @@ using Links = std::vector<Link>;
 /// be all right too. A sure link is possible without being repeated in `possible`.
 struct GoldAlignment {
   Links sure = {};
-  Links possible = {};  ///< beyond the sure ones
+  /// beyond the sure ones
+  Links possible = {};
   bool operator==(const GoldAlignment&) const = default;
 };
 
@@ -55,10 +56,14 @@ struct AlignmentOptions {
 
 /// Counts over any number of sentence pairs.
 struct AlignmentScore {
-  int64_t system = 0;         ///< |A|
-  int64_t sure = 0;           ///< |S|
-  int64_t sure_hits = 0;      ///< |A and S|
-  int64_t possible_hits = 0;  ///< |A and P|, P the sure and the possible links
+  /// |A|
+  int64_t system = 0;
+  /// |S|
+  int64_t sure = 0;
+  /// |A and S|
+  int64_t sure_hits = 0;
+  /// |A and P|, P the sure and the possible links
+  int64_t possible_hits = 0;
 
   void add(const Links& system_links, const GoldAlignment& gold, const AlignmentOptions& options = {});
 

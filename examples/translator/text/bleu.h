@@ -11,31 +11,43 @@ namespace translator {
 
 /// What becomes of an n-gram order without a match (Chen and Cherry 2014, W14-3346).
 enum class Smoothing {
-  exp,    ///< the k-th such order counts as 1 / 2^k matches: NIST's and sacreBLEU's default
-  floor,  ///< it counts as `value` matches (0.1)
-  add_k,  ///< `value` (1) is added to matches and totals of every order but the first
-  none,   ///< the score is 0
+  /// the k-th such order counts as 1 / 2^k matches: NIST's and sacreBLEU's default
+  exp,
+  /// it counts as `value` matches (0.1)
+  floor,
+  /// `value` (1) is added to matches and totals of every order but the first
+  add_k,
+  /// the score is 0
+  none,
 };
 
 struct BleuOptions {
   Smoothing smoothing = Smoothing::exp;
-  double smoothing_value = -1;  ///< for floor and add_k; negative: their default
+  /// for floor and add_k; negative: their default
+  double smoothing_value = -1;
   bool lowercase = false;
-  bool tokenize_13a = true;      ///< false: the sentences are tokens with spaces between them (`tok:none`)
-  bool effective_order = false;  ///< leave out the orders longer than the hypothesis: for single sentences
+  /// false: the sentences are tokens with spaces between them (`tok:none`)
+  bool tokenize_13a = true;
+  /// leave out the orders longer than the hypothesis: for single sentences
+  bool effective_order = false;
   int max_order = 4;
 };
 
 /// BLEU and the counts it comes from. Percentages, as everywhere in translation.
 struct BleuScore {
   double score = 0;
-  std::vector<int64_t> correct;    ///< clipped matches of each order
-  std::vector<int64_t> total;      ///< n-grams of the hypotheses
-  std::vector<double> precisions;  ///< percent, after smoothing
+  /// clipped matches of each order
+  std::vector<int64_t> correct;
+  /// n-grams of the hypotheses
+  std::vector<int64_t> total;
+  /// percent, after smoothing
+  std::vector<double> precisions;
   double brevity_penalty = 1;
   int64_t hypothesis_length = 0;
-  int64_t reference_length = 0;  ///< of the closest references
-  std::string signature;         ///< nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:gradus-0.1
+  /// of the closest references
+  int64_t reference_length = 0;
+  /// nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:gradus-0.1
+  std::string signature;
 
   /// `77.4/69.2/57.1/38.9 (BP = 0.968 ratio = 0.969 hyp_len = 31 ref_len = 32)`, as sacreBLEU has it.
   std::string details() const;

@@ -6,7 +6,8 @@ namespace translator {
 
 struct ChrfOptions {
   bool lowercase = false;
-  int word_order = 0;  ///< 2: chrF++
+  /// 2: chrF++
+  int word_order = 0;
 };
 
 /// chrF2 (Popović 2015, W15-3049) and, with words, chrF++ (Popović 2017, W17-4770), exactly as sacreBLEU 2

@@ -8,8 +8,10 @@ namespace translator {
 
 /// Whose habits of spacing the text follows.
 enum class Typography {
-  other,   ///< no space before any closing punctuation
-  french,  ///< a space before ? ! : ; % and inside « »
+  /// no space before any closing punctuation
+  other,
+  /// a space before ? ! : ; % and inside « »
+  french,
 };
 
 /// The tokens as a person would write them: elided particles joined to their word (`n' aime` -> `n'aime`), no

@@ -14,8 +14,10 @@ using Counts = std::vector<int64_t>;
 /// A score of translations, in percent, that follows from counts which add up over sentences: what stands here
 /// of one holds for all (intervals, tests, parts of a corpus).
 struct Metric {
-  std::string name;      ///< sacreBLEU's: BLEU, chrF2, chrF2++
-  std::string settings;  ///< what its signature has of its own: case:mixed|eff:no|tok:13a|smooth:exp
+  /// sacreBLEU's: BLEU, chrF2, chrF2++
+  std::string name;
+  /// what its signature has of its own: case:mixed|eff:no|tok:13a|smooth:exp
+  std::string settings;
   /// Of a sentence and its references, one or more. As many numbers for every sentence.
   std::function<Counts(const std::string& hypothesis, const std::vector<std::string>& references)> count;
   std::function<double(const Counts& sum)> score;
@@ -33,9 +35,12 @@ std::vector<Metric> usual_metrics(bool lowercase);
 
 /// The counts of each sentence of a corpus, one behind the other.
 struct CorpusCounts {
-  size_t width = 0;             ///< numbers of a sentence
-  std::vector<int64_t> counts;  ///< [sentences, width]
-  int64_t references = 0;       ///< of each sentence; 0 where their number varies
+  /// numbers of a sentence
+  size_t width = 0;
+  /// [sentences, width]
+  std::vector<int64_t> counts;
+  /// of each sentence; 0 where their number varies
+  int64_t references = 0;
 
   size_t sentences() const { return width ? counts.size() / width : 0; }
   Counts sum() const;
@@ -69,11 +74,14 @@ Interval interval_of(std::vector<double> scores);
 /// A score with all that is said of it.
 struct Score {
   std::string name;
-  double value = 0;                  ///< percent
-  std::optional<Interval> interval;  ///< none for a score of 0, as in sacreBLEU
+  /// percent
+  double value = 0;
+  /// none for a score of 0, as in sacreBLEU
+  std::optional<Interval> interval;
   std::string details, signature;
 
-  std::string key() const;  ///< its name in JSON: bleu, chrf2, chrf2++
+  /// its name in JSON: bleu, chrf2, chrf2++
+  std::string key() const;
   /// `56.88 (μ = 56.80 ± 3.21) 77.4/69.2/57.1/38.9 (BP = 0.968 ...)`: sacreBLEU's line.
   std::string format() const;
 };

@@ -14,43 +14,66 @@
 namespace translator {
 
 struct ReadOptions {
-  bool swap_columns = false;  ///< the second column (or file) is the source
-  bool strict = false;        ///< throw InputError at the first bad line instead of leaving it out
+  /// the second column (or file) is the source
+  bool swap_columns = false;
+  /// throw InputError at the first bad line instead of leaving it out
+  bool strict = false;
   TokenizerOptions text = {};
-  bool multi_reference = false;  ///< columns beyond the second are further translations, not links
+  /// columns beyond the second are further translations, not links
+  bool multi_reference = false;
   /// Pairs with more words on either side, or a hundred times as many bytes, are left out; 0 is no limit.
   int64_t max_length = 0;
-  int64_t max_pairs = 0;         ///< stop after so many pairs; 0 is no limit
-  int64_t kept_messages = 5;     ///< bad lines whose reasons are kept as text
-  std::function<void(int64_t line, const std::string& reason)> on_bad = {};  ///< told of every bad line
+  /// stop after so many pairs; 0 is no limit
+  int64_t max_pairs = 0;
+  /// bad lines whose reasons are kept as text
+  int64_t kept_messages = 5;
+  /// told of every bad line
+  std::function<void(int64_t line, const std::string& reason)> on_bad = {};
 };
 
 /// One sentence and its translation.
 struct SentencePair {
-  std::vector<std::string> source;  ///< words, see tokenize()
+  /// words, see tokenize()
+  std::vector<std::string> source;
   std::vector<std::string> target;
-  std::string source_text;  ///< as in the file, without the outer white space
+  /// as in the file, without the outer white space
+  std::string source_text;
   std::string target_text;
-  std::vector<std::string> further_targets = {};  ///< other translations, as target_text; of multi_reference
-  std::optional<GoldAlignment> alignment;         ///< word indices, where the third column held Moses links
-  int64_t line = 0;                               ///< in the file, from 1
-  std::string tag = {};  ///< a token in front of the source, that no text has; empty: none
-  double weight = 1;     ///< how often an epoch of training has it
+  /// other translations, as target_text; of multi_reference
+  std::vector<std::string> further_targets = {};
+  /// word indices, where the third column held Moses links
+  std::optional<GoldAlignment> alignment;
+  /// in the file, from 1
+  int64_t line = 0;
+  /// a token in front of the source, that no text has; empty: none
+  std::string tag = {};
+  /// how often an epoch of training has it
+  double weight = 1;
 };
 
 /// What became of the lines of a file.
 struct ReadReport {
-  std::string name;  ///< the file, or both files
+  /// the file, or both files
+  std::string name;
   int64_t lines = 0;
-  int64_t pairs = 0;           ///< kept
-  int64_t aligned = 0;         ///< of these, with an alignment
-  int64_t with_further = 0;    ///< of these, with further columns that were not read
-  int64_t blank = 0;           ///< lines of nothing but white space
-  int64_t too_long = 0;        ///< left out because of max_length
-  int64_t bad = 0;             ///< left out because something is wrong with them
-  int64_t bad_alignments = 0;  ///< kept without their alignment, whose links point outside the sentences
-  ChangedCharacters changed = {};          ///< of the kept pairs
-  std::vector<std::string> messages = {};  ///< `pairs.tsv:17: no tab between source and target`, some
+  /// kept
+  int64_t pairs = 0;
+  /// of these, with an alignment
+  int64_t aligned = 0;
+  /// of these, with further columns that were not read
+  int64_t with_further = 0;
+  /// lines of nothing but white space
+  int64_t blank = 0;
+  /// left out because of max_length
+  int64_t too_long = 0;
+  /// left out because something is wrong with them
+  int64_t bad = 0;
+  /// kept without their alignment, whose links point outside the sentences
+  int64_t bad_alignments = 0;
+  /// of the kept pairs
+  ChangedCharacters changed = {};
+  /// `pairs.tsv:17: no tab between source and target`, some
+  std::vector<std::string> messages = {};
 
   /// `pairs.tsv: 98 of 101 lines read, 1 blank, 2 bad`.
   std::string summary() const;

@@ -16,7 +16,8 @@ namespace translator {
 /// A sentence as a model has it: pieces, which have ids, each part of a word, which people see.
 struct Segmented {
   std::vector<std::string> pieces = {};
-  std::vector<int32_t> word_of = {};  ///< of each piece, rising; every word has one at least
+  /// of each piece, rising; every word has one at least
+  std::vector<int32_t> word_of = {};
   std::vector<std::string> words = {};
 };
 
@@ -25,8 +26,10 @@ struct SegmenterOptions {
   /// keep: as it is; first: a sentence's first word as it would be spelt inside (see Truecaser), and a
   /// capital at the beginning of what is written; lower: all in lower case, and so is what is written.
   std::string letter_case = "lower";
-  Typography typography = Typography::other;  ///< of a text of words
-  bool marks = false;                         ///< a text of words is to come back with its very spaces
+  /// of a text of words
+  Typography typography = Typography::other;
+  /// a text of words is to come back with its very spaces
+  bool marks = false;
 };
 
 /// One side's way from text to pieces and back. Without Subwords pieces are the words of tokenize() in one
@@ -48,7 +51,8 @@ class Segmenter {
   /// What Subwords learn from: the words of a line, each with the space before it.
   void count_words(std::string_view line, TokenCounts& counts) const;
 
-  TokenizerOptions reading() const;  ///< how text is normalised
+  /// how text is normalised
+  TokenizerOptions reading() const;
   const Subwords* subwords() const { return subwords_.get(); }
   const Truecaser* truecaser() const { return truecaser_.get(); }
 

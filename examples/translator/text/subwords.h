@@ -15,8 +15,10 @@ struct SubwordOptions {
   /// bpe: pairs of pieces that stand together most often are joined (Sennrich et al. 2016, 1508.07909);
   /// unigram: the pieces under which the text is likeliest (Kudo 2018, 1804.10959); char: characters.
   std::string type = "bpe";
-  int64_t size = 8000;  ///< pieces at most: characters, 256 bytes and 4 specials among them
-  bool quiet = false;   ///< no progress on stderr
+  /// pieces at most: characters, 256 bytes and 4 specials among them
+  int64_t size = 8000;
+  /// no progress on stderr
+  bool quiet = false;
 };
 
 /// Pieces of words, learnt from text by SentencePiece (Kudo and Richardson 2018, 1808.06226). A piece begins

@@ -10,8 +10,10 @@
 namespace translator {
 
 struct TokenizerOptions {
-  bool lowercase = true;  ///< fold the case of every letter
-  bool plain = true;      ///< one spelling of what is typed in many ways, so that words are fewer
+  /// fold the case of every letter
+  bool lowercase = true;
+  /// one spelling of what is typed in many ways, so that words are fewer
+  bool plain = true;
 };
 
 /// One line of text as the translator reads it:
@@ -33,9 +35,12 @@ class ChangedCharacters {
   std::string summary() const;
 
  private:
-  std::map<std::pair<char32_t, char32_t>, int64_t> counts_;  // what, and what it is read as; 0: nothing
-  int64_t spaces_ = 0;                                       // no-break, thin, ... read as plain ones
-  int64_t composed_ = 0;                                     // lines that NFC changes
+  // what, and what it is read as; 0: nothing
+  std::map<std::pair<char32_t, char32_t>, int64_t> counts_;
+  // no-break, thin, ... read as plain ones
+  int64_t spaces_ = 0;
+  // lines that NFC changes
+  int64_t composed_ = 0;
 };
 
 /// Of a script that is written without spaces between words: Han, kana, Thai, Lao, Khmer, Burmese.
@@ -43,8 +48,10 @@ bool is_unspaced(char32_t c);
 
 /// What becomes of a run of such characters: words nobody can see the ends of.
 enum class Unspaced {
-  single,  ///< each, with its marks, is a word
-  whole,   ///< the run is one
+  /// each, with its marks, is a word
+  single,
+  /// the run is one
+  whole,
 };
 
 /// From which character to before which.

@@ -24,8 +24,10 @@ class TokenCounts {
 };
 
 struct VocabularyOptions {
-  int64_t min_count = 1;  ///< tokens seen less often are left out
-  int64_t max_size = 0;   ///< entries at most, the four specials included; 0 is no limit
+  /// tokens seen less often are left out
+  int64_t min_count = 1;
+  /// entries at most, the four specials included; 0 is no limit
+  int64_t max_size = 0;
 };
 
 /// Tokens and their ids. Ids 0 to 3 are the specials, then come the tokens, most frequent first and equally
@@ -35,11 +37,16 @@ struct VocabularyOptions {
 /// out.
 class Vocabulary {
  public:
-  static constexpr int32_t kUnknown = 0;   ///< <unk>
-  static constexpr int32_t kPadding = 1;   ///< <pad>
-  static constexpr int32_t kBegin = 2;     ///< <s>
-  static constexpr int32_t kEnd = 3;       ///< </s>
-  static constexpr int32_t kSpecials = 4;  ///< the number of specials
+  /// <unk>
+  static constexpr int32_t kUnknown = 0;
+  /// <pad>
+  static constexpr int32_t kPadding = 1;
+  /// <s>
+  static constexpr int32_t kBegin = 2;
+  /// </s>
+  static constexpr int32_t kEnd = 3;
+  /// the number of specials
+  static constexpr int32_t kSpecials = 4;
 
   /// The specials alone.
   Vocabulary();
@@ -88,7 +95,8 @@ class Vocabulary {
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;  // a view is found without a copy of it
   };
-  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;  // without the specials
+  // without the specials
+  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
 };
 
 }  // namespace translator

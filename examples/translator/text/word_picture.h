@@ -20,7 +20,8 @@ std::vector<std::vector<float>> weights_of_words(const std::vector<std::vector<f
 struct WordPicture {
   std::vector<std::string> source, target;
   std::vector<std::vector<float>> weights;
-  bool ended = false;  ///< the last of the target is </s>
+  /// the last of the target is </s>
+  bool ended = false;
 };
 /// Of pieces the weights are put together as weights_of_words says.
 WordPicture picture_of(const Segmented& source, const Segmented& target,

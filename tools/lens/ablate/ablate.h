@@ -43,12 +43,18 @@ struct ToyTranslator {
   void params(gradus::nn::ParamVisitor& visit);
 
   struct Result {
-    gradus::Var loss;                 ///< nats a digit
-    gradus::Var value, score;         ///< the annotations [B, L, H] as mixture and scores read them
-    std::vector<gradus::Var> recurrent;  ///< the states as their successors read them
-    std::vector<gradus::Var> states;  ///< h_1 .. h_L [B, H] themselves
-    gradus::Tensor weights;           ///< [T, B, L]
-    int64_t right = 0;                ///< digits that are the likeliest
+    /// nats a digit
+    gradus::Var loss;
+    /// the annotations [B, L, H] as mixture and scores read them
+    gradus::Var value, score;
+    /// the states as their successors read them
+    std::vector<gradus::Var> recurrent;
+    /// h_1 .. h_L [B, H] themselves
+    std::vector<gradus::Var> states;
+    /// [T, B, L]
+    gradus::Tensor weights;
+    /// digits that are the likeliest
+    int64_t right = 0;
   };
   Result operator()(const Digits& digits, Cut cut) const;
 };
@@ -61,18 +67,25 @@ Ways ways_of(const ToyTranslator& model, const Digits& digits, Cut cut);
 
 /// After an epoch; the first one before any.
 struct AblateEpoch {
-  double loss = 0;      ///< on sentences that were not trained on
-  double accuracy = 0;  ///< digits right
-  double on_place = 0;  ///< weight on the position that the digit comes from, mean
-  double one_later = 0; ///< weight on the position after it, whose state has just read the digit too
-  double hits = 0;      ///< share of digits for which the position itself has the largest weight
+  /// on sentences that were not trained on
+  double loss = 0;
+  /// digits right
+  double accuracy = 0;
+  /// weight on the position that the digit comes from, mean
+  double on_place = 0;
+  /// weight on the position after it, whose state has just read the digit too
+  double one_later = 0;
+  /// share of digits for which the position itself has the largest weight
+  double hits = 0;
   Ways ways;
-  std::vector<std::vector<double>> alignment;  ///< [T, L], mean weights
+  /// [T, L], mean weights
+  std::vector<std::vector<double>> alignment;
 };
 struct Ablation {
   Cut cut = Cut::none;
   std::vector<AblateEpoch> epochs;
-  std::vector<AblateEpoch> repeats = {};  ///< the last epoch with each of the seeds after task.seed
+  /// the last epoch with each of the seeds after task.seed
+  std::vector<AblateEpoch> repeats = {};
 };
 /// All from the same start and on the same data; `told` is called after each epoch.
 Ablation ablate(const AblateTask& task, Cut cut, const std::function<void()>& told = {});

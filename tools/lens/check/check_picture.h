@@ -16,11 +16,15 @@ PictureStyle style_of_stdout();
 
 /// Two tensors of one shape, and where they differ.
 struct Picture {
-  std::string name;                ///< "dx"
-  gradus::Tensor yours, expected;  ///< NaN in `expected`: not computed
-  std::vector<std::string> words;  ///< of the first axis, or empty
+  /// "dx"
+  std::string name;
+  /// NaN in `expected`: not computed
+  gradus::Tensor yours, expected;
+  /// of the first axis, or empty
+  std::vector<std::string> words;
   const char* expected_title = "numeric";
-  double tolerance = 1e-6;  ///< on |yours - expected| / max(floor, |yours|, |expected|)
+  /// on |yours - expected| / max(floor, |yours|, |expected|)
+  double tolerance = 1e-6;
   double floor = 1;
 };
 

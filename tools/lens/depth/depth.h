@@ -17,7 +17,8 @@ namespace lens {
 struct DepthKind {
   bool residual = true;
   std::string norm = "last";
-  std::string name() const;  ///< "residuals, norm last"
+  /// "residuals, norm last"
+  std::string name() const;
 };
 /// All six.
 std::span<const DepthKind> depth_kinds();
@@ -26,14 +27,16 @@ std::span<const DepthKind> depth_kinds();
 struct DepthSizes {
   int64_t layers = 24, width = 32, heads = 4, hidden = 128;
   int64_t words = 10, vocabulary = 24;
-  std::string activation = "gelu";  ///< smooth, so that differences of any step mean something; or "relu"
+  /// smooth, so that differences of any step mean something; or "relu"
+  std::string activation = "gelu";
 };
 
 /// A fresh stack of encoder layers and an output layer, made of the library's parts. Matrices start from
 /// Xavier's uniform distribution, biases from 0, in double precision.
 struct DepthStack {
   DepthKind kind;
-  gradus::nn::TransformerEncoder encoder;  ///< its parts; nn's layers know no way without the residual
+  /// its parts; nn's layers know no way without the residual
+  gradus::nn::TransformerEncoder encoder;
   gradus::nn::Linear output;
 
   DepthStack(const DepthKind& kind, const DepthSizes& sizes, gradus::Rng& rng);
@@ -51,16 +54,21 @@ struct DepthStack {
 
 /// What goes in, and what should come out.
 struct DepthInput {
-  gradus::Tensor x;             ///< f64 [T, 1, E], from N(0, 1)
-  std::vector<int32_t> target;  ///< a class for each word; their losses are added
+  /// f64 [T, 1, E], from N(0, 1)
+  gradus::Tensor x;
+  /// a class for each word; their losses are added
+  std::vector<int32_t> target;
   DepthInput(const DepthSizes& sizes, gradus::Rng& rng);
 };
 
 /// Layer by layer, the first one first.
 struct DepthGradients {
-  std::vector<gradus::Tensor> x;        ///< x_l [T, 1, E], what layer l reads
-  std::vector<gradus::Tensor> states;   ///< dL/dx_l, and one more: of what the last layer makes
-  std::vector<gradus::Tensor> weights;  ///< dL/dW_l, W_l the second matrix of the feed-forward part
+  /// x_l [T, 1, E], what layer l reads
+  std::vector<gradus::Tensor> x;
+  /// dL/dx_l, and one more: of what the last layer makes
+  std::vector<gradus::Tensor> states;
+  /// dL/dW_l, W_l the second matrix of the feed-forward part
+  std::vector<gradus::Tensor> weights;
   double loss = 0;
 };
 DepthGradients depth_gradients(const DepthStack& stack, const DepthInput& input);
@@ -90,9 +98,11 @@ DepthResult measure_depth(const DepthKind& kind, const DepthSizes& sizes, int se
 
 /// What `lens flow --depth` measured: each kind at each number of layers.
 struct DepthStudy {
-  DepthSizes sizes;  ///< `layers`: those that are shown
+  /// `layers`: those that are shown
+  DepthSizes sizes;
   int seeds = 8;
-  std::vector<DepthResult> results;  ///< of a kind all depths, upwards, then the next kind
+  /// of a kind all depths, upwards, then the next kind
+  std::vector<DepthResult> results;
   std::string title() const;
   std::string setup() const;
   FlowChecks checks() const;

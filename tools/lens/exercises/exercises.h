@@ -9,9 +9,12 @@ namespace lens {
 
 /// A mistake that people make in an exercise, as a program that makes it.
 struct Suspect {
-  std::string kind;       ///< two or three words
-  std::string sentence;   ///< what to look for
-  gradus::OpFunction op;  ///< computes the same wrong value, or has the same wrong gradients
+  /// two or three words
+  std::string kind;
+  /// what to look for
+  std::string sentence;
+  /// computes the same wrong value, or has the same wrong gradients
+  gradus::OpFunction op;
 };
 
 /// What a chapter or a lab asks for: the right answer, composed of the engine's ops, and its usual mistakes.
@@ -19,7 +22,8 @@ struct Exercise {
   std::string name;
   gradus::OpFunction right;
   std::vector<Suspect> suspects;
-  std::string otherwise = {};  ///< what to look at when the value is wrong in a way of its own
+  /// what to look at when the value is wrong in a way of its own
+  std::string otherwise = {};
 };
 
 /// @throws gradus::Error when there is none of that name.

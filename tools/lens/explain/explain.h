@@ -20,8 +20,10 @@ struct Sentence {
   /// What the model reads and writes, and </s>. A piece is a word where the model has no others, or pieces are
   /// what is asked for. What the model does not know is marked: "Zork <unk>".
   translator::Segmented source, target;
-  std::vector<int32_t> source_ids, target_ids;  ///< the former with </s>, the latter without
-  bool has_reference = false;  ///< the target was given; otherwise it is the model's own translation
+  /// the former with </s>, the latter without
+  std::vector<int32_t> source_ids, target_ids;
+  /// the target was given; otherwise it is the model's own translation
+  bool has_reference = false;
 
   /// Pieces are put together into words.
   bool in_words() const { return source.words != source.pieces || target.words != target.pieces; }
@@ -36,8 +38,10 @@ Sentence read_said(const translator::Model& model, const std::string& source, co
 
 /// A model and a sentence pair to look at.
 struct Subject : Sentence {
-  translator::Model model;  ///< in double precision
-  std::string name;         ///< of the model, for people
+  /// in double precision
+  translator::Model model;
+  /// of the model, for people
+  std::string name;
 
   const gradus::nn::Seq2Seq& network() const { return network_to_dissect(model); }
   Dissection dissect() const { return {network(), source_ids, target_ids}; }
@@ -66,10 +70,14 @@ int64_t step_of(const SentenceOptions& options, const Subject& subject);
 
 struct ExplainJson {
   int digits = 17;
-  bool packed = false;  ///< grids as bytes, of the shown step with more digits
-  int64_t units = 64;   ///< columns of a grid that are written
-  bool what_if = true;  ///< with what a page needs to compute steps anew
-  bool paths = true;    ///< with the value and score paths' gradients in full, not only their norms
+  /// grids as bytes, of the shown step with more digits
+  bool packed = false;
+  /// columns of a grid that are written
+  int64_t units = 64;
+  /// with what a page needs to compute steps anew
+  bool what_if = true;
+  /// with the value and score paths' gradients in full, not only their norms
+  bool paths = true;
 };
 /// The trace that docs/trace-schema.md describes, of kind "explain".
 json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace,

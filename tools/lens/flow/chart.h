@@ -20,8 +20,10 @@ struct ChartScale {
   double y(double log10) const;
   /// So that all finite numbers, and 1, are on it.
   void take(const std::vector<double>& log10s);
-  void round();              ///< to whole powers
-  std::string grid() const;  ///< lines, and their powers at the left
+  /// to whole powers
+  void round();
+  /// lines, and their powers at the left
+  std::string grid() const;
 };
 
 /// The beginning of a picture: its style, to which `style` is added, and its title.

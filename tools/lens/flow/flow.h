@@ -19,11 +19,14 @@ enum class FlowMode { with, without, cut };
 
 /// dL/dh_j for all source words, [S, D] each, where D holds the states of both directions.
 struct FlowGradients {
-  std::vector<gradus::Tensor> steps;  ///< dL_t/dh_j of each target word
+  /// dL_t/dh_j of each target word
+  std::vector<gradus::Tensor> steps;
   /// With: the whole target's, by the way it came; they add up to it. A Transformer has no recurrent way.
   gradus::Tensor value, score, recurrent;
-  std::vector<double> losses;    ///< L_t
-  gradus::Tensor whole() const;  ///< the steps' sum
+  /// L_t
+  std::vector<double> losses;
+  /// the steps' sum
+  gradus::Tensor whole() const;
 };
 /// target ends with </s>. Needs a network in double precision.
 FlowGradients flow_gradients(const gradus::nn::Seq2Seq& network, FlowMode mode,
@@ -37,8 +40,10 @@ FlowGradients by_words(const FlowGradients& pieces, const std::vector<int32_t>& 
 /// The same as lengths |.|, a number a word.
 struct Flow {
   std::vector<double> full;
-  std::vector<double> value, score, recurrent;  ///< with attention only
-  std::vector<std::vector<double>> steps;       ///< [T][S]
+  /// with attention only
+  std::vector<double> value, score, recurrent;
+  /// [T][S]
+  std::vector<std::vector<double>> steps;
 };
 Flow lengths_of(const FlowGradients& gradients);
 
@@ -46,13 +51,15 @@ Flow lengths_of(const FlowGradients& gradients);
 /// every state is moved along its own gradient, and everything after it is computed anew, by the library's
 /// own decoder.
 struct FlowChecks {
-  int64_t count = 0;  ///< lengths compared
+  /// lengths compared
+  int64_t count = 0;
   /// Of them, those too small for differences in double precision to tell to six digits, and compared with what
   /// is: 10^-7 of the loss, or 5 10^-10 of it over the step where a kink forces a smaller one.
   int64_t small = 0;
   /// Not among them: those of a relu whose kinks are so near that differences of no step tell six digits.
   int64_t undecided = 0;
-  double worst = 0;  ///< |a - b| / max(|a|, |b|, what is too small)
+  /// |a - b| / max(|a|, |b|, what is too small)
+  double worst = 0;
   void add(const FlowChecks& other);
 };
 /// Of `words` (from 0): dL_t/dh_j of every step, and of the whole target full, value, score and recurrent.
@@ -69,8 +76,10 @@ double median_of(std::vector<double> numbers);
 /// One line of the chart over several seeds: log10 |dL/dh_j| / |dL/dh_S|, S the last word.
 struct FlowLine {
   std::vector<double> median, low, high;
-  std::vector<double> value, score, recurrent;  ///< mean shares of the three norms' sum; empty without
-  std::vector<std::vector<double>> map;  ///< [T][S] median of log10 |dL_t/dh_j|
+  /// mean shares of the three norms' sum; empty without
+  std::vector<double> value, score, recurrent;
+  /// [T][S] median of log10 |dL_t/dh_j|
+  std::vector<std::vector<double>> map;
 };
 FlowLine summarize(const std::vector<Flow>& flows);
 
@@ -82,16 +91,22 @@ gradus::nn::Seq2SeqConfig flow_config(const std::string& cell, bool bidirectiona
 
 struct FlowAsked {
   int seeds = 8;
-  int64_t steps = 4;           ///< target words
-  std::string init = "lecun";  ///< of fresh networks
-  bool thorough = false;       ///< check every word of every seed; otherwise eight words of the first
+  /// target words
+  int64_t steps = 4;
+  /// of fresh networks
+  std::string init = "lecun";
+  /// check every word of every seed; otherwise eight words of the first
+  bool thorough = false;
 };
 struct FlowResult {
-  std::string weights = "fresh";  ///< or "trained"
-  std::string cell = "gru";       ///< or "transformer"
+  /// "fresh" or "trained"
+  std::string weights = "fresh";
+  /// "gru", "lstm", "rnn" or "transformer"
+  std::string cell = "gru";
   bool bidirectional = false;
   int64_t length = 30;
-  std::vector<std::string> source = {}, target = {};  ///< words; empty where they were drawn at random
+  /// words; empty where they were drawn at random
+  std::vector<std::string> source = {}, target = {};
   FlowLine with, without;
   FlowChecks checks;
 };
@@ -138,11 +153,16 @@ FlowRange range_of_maps(const FlowResult& result);
 /// The words on a page or in a terminal that say what was measured.
 struct FlowTitles {
   std::string title = {}, setup = {};
-  std::string model = {};                ///< name of the trained one; empty: none
-  std::string without = "no attention";  ///< what its line "without" is
-  bool transformer = false;              ///< its lines are at the encoder's states and at the words
-  bool versus = false;                   ///< it is another model
-  std::string pieces = {};               ///< of a model of pieces: in its sentence "added" or "shown"
+  /// name of the trained one; empty: none
+  std::string model = {};
+  /// what its line "without" is
+  std::string without = "no attention";
+  /// its lines are at the encoder's states and at the words
+  bool transformer = false;
+  /// it is another model
+  bool versus = false;
+  /// of a model of pieces: in its sentence "added" or "shown"
+  std::string pieces = {};
   int seeds = 8;
 };
 /// What a result's columns are: "word" or "piece".

@@ -25,11 +25,14 @@ struct Tried {
 struct Item {
   size_t word;
   Seen seen;
-  int64_t step;                   ///< -1: the whole target
-  std::vector<double> direction;  ///< of length 1
+  /// -1: the whole target
+  int64_t step;
+  /// of length 1
+  std::vector<double> direction;
   double engine, loss;
   Tried taken = {0};
-  double least = 0;  ///< how far apart the neighbours are
+  /// how far apart the neighbours are
+  double least = 0;
   std::vector<Tried> tried = {};
   double floor() const;
   bool sure(bool kinks) const;

@@ -15,11 +15,14 @@ namespace lens {
 
 /// A box of the graph: the operations of one module at one time, of a Transformer for one word.
 struct GraphModule {
-  std::string path;   ///< scope: "decoder.t3.attention", "encoder.j0.self_l1"
-  std::string title;  ///< "attention", "self-attention 2"
+  /// scope: "decoder.t3.attention", "encoder.j0.self_l1"
+  std::string path;
+  /// "attention", "self-attention 2"
+  std::string title;
   bool decoder = false;
   int row = 0;
-  int64_t column = -1;  ///< source word or target step; -1: of all
+  /// source word or target step; -1: of all
+  int64_t column = -1;
 };
 
 /// The graph of one step's loss, as recorded, with values, gradients and what every edge contributed.
@@ -27,10 +30,14 @@ struct StepGraph {
   size_t step = 0;
   gradus::Trace trace;
   std::vector<GraphModule> modules;
-  std::unordered_map<uint64_t, size_t> module_of;  ///< node id -> module; leaves (parameters) have none
-  double sum_residual = 0;  ///< how far a node's gradient is off the sum of what its edges brought
-  std::string shown;        ///< path of the module that a page opens first
-  int64_t shown_head = -1;  ///< and which head of it, from 0
+  /// node id -> module; leaves (parameters) have none
+  std::unordered_map<uint64_t, size_t> module_of;
+  /// how far a node's gradient is off the sum of what its edges brought
+  double sum_residual = 0;
+  /// path of the module that a page opens first
+  std::string shown;
+  /// the head of it, from 0
+  int64_t shown_head = -1;
 };
 
 /// Differentiates a loss that was recorded with values kept; `module_of` tells the box of a scope.

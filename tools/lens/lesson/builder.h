@@ -18,8 +18,10 @@ bool build_program(const std::filesystem::path& source, const std::filesystem::p
 
 /// How a program came to its end.
 struct Ended {
-  int code = 0;    ///< exit status, 128 + n after signal n
-  bool late = false, greedy = false;  ///< it was ended: beyond its time, or its memory
+  /// exit status, 128 + n after signal n
+  int code = 0;
+  /// it was ended: beyond its time, or its memory
+  bool late = false, greedy = false;
 };
 
 /// Runs a program; its output goes to stdout, or (10 MB of it) is added to *output; with `stream` 2 that is
@@ -32,15 +34,19 @@ Ended run_program(const std::vector<std::string>& command, std::string* output =
 /// main().
 struct Trial {
   std::filesystem::path source;
-  std::string before = {}, then = "learners_main()";  ///< more code behind the file, and the expression
-  bool must_check = true;                             ///< a check must be made, and none may fail
+  /// more code behind the file, and the expression
+  std::string before = {}, then = "learners_main()";
+  /// a check must be made, and none may fail
+  bool must_check = true;
   int seconds = 120;
   bool coloured = false;
-  bool optimised = false;  ///< it takes longer to compile, and less to run
+  /// it takes longer to compile, and less to run
+  bool optimised = false;
 };
 struct Judged {
   bool passed = false;
-  std::string why;  ///< where it did not pass, and nothing that was printed says so: one sentence
+  /// where it did not pass, and nothing that was printed says so: one sentence
+  std::string why;
 };
 /// Builds and runs it. It passes when the expression was 0 and the program has told us so in the end
 /// (verdict.h): what it prints and exits with cannot pass it. @throws std::runtime_error without a compiler.

@@ -10,10 +10,14 @@ namespace lens {
 
 /// A chapter or a lab: a folder with unit.cc (see source()), text.md and hint.md.
 struct Unit {
-  int number = 0;         ///< its name begins with it
-  std::string name;       ///< "09-attention"
-  std::string title;      ///< the text's first heading
-  std::string diagnosis;  ///< what the check says of the file as it is handed out
+  /// its name begins with it
+  int number = 0;
+  /// "09-attention"
+  std::string name;
+  /// the text's first heading
+  std::string title;
+  /// what the check says of the file as it is handed out
+  std::string diagnosis;
   std::filesystem::path folder;
 };
 

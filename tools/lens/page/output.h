@@ -15,12 +15,15 @@ using json = nlohmann::ordered_json;
 /// How numbers go into a trace. JSON knows neither NaN nor infinities: they become the strings "nan", "inf",
 /// "-inf", so that an exploded gradient is seen. What was not computed is null, never 0.
 struct Numbers {
-  int digits = 17;  ///< significant ones
-  int bytes = 0;    ///< of a grid's numbers, see packed(); 0: as text
+  /// significant ones
+  int digits = 17;
+  /// of a grid's numbers, see packed(); 0: as text
+  int bytes = 0;
 
   json operator()(double x) const;
   json operator()(const std::vector<double>& all) const;
-  json operator()(const gradus::Tensor& all) const;  ///< flat; null when undefined
+  /// flat; null when undefined
+  json operator()(const gradus::Tensor& all) const;
   /// {"shape": [rows, columns], "shown": n, "values": [...]}, or "bytes" and "base64" instead of "values": the
   /// first `units` columns of each row; null when undefined.
   json grid(const gradus::Tensor& x, int64_t units) const;

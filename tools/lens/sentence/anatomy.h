@@ -25,14 +25,20 @@ enum class Stage {
 
 /// What happens inside a step of attention, one value after the other. S source words, one sentence, M heads.
 struct Attending {
-  gradus::Var query;      ///< [1, Q], what asks
+  /// [1, Q], what asks
+  gradus::Var query;
   /// [1, A], the query as the keys are compared with it; undefined where it is the query itself.
   gradus::Var projected;
-  gradus::Var keys;       ///< [S, 1, A]; undefined where the score does not read any
-  gradus::Var hidden;  ///< [S, 1, A], tanh(projected + keys); undefined unless the score has a hidden layer
-  gradus::Var scores;     ///< [M, S], scaled, before the temperature
-  gradus::Var weights;    ///< [M, S]
-  gradus::Var context;    ///< [1, D]
+  /// [S, 1, A]; undefined where the score does not read any
+  gradus::Var keys;
+  /// [S, 1, A], tanh(projected + keys); undefined unless the score has a hidden layer
+  gradus::Var hidden;
+  /// [M, S], scaled, before the temperature
+  gradus::Var scores;
+  /// [M, S]
+  gradus::Var weights;
+  /// [1, D]
+  gradus::Var context;
 };
 
 /// An attention taken apart into these values, each from the ones before, so that any of them can be looked at,
@@ -45,8 +51,10 @@ class Anatomy {
   enum class Kind { additive, multiplicative, multihead, other };
   Kind kind = Kind::other;
   int64_t heads = 1;
-  bool key_weight = false;  ///< keys are W_k annotations; false: the annotations themselves
-  double scale = 1;         ///< of the scores: 1 / sqrt(d), 0.5, ...
+  /// keys are W_k annotations; false: the annotations themselves
+  bool key_weight = false;
+  /// of the scores: 1 / sqrt(d), 0.5, ...
+  double scale = 1;
 
   /// Fills the field of a stage, up to the context, from the fields before it. Keys are made of the annotations
   /// `scored`, the context of `mixed`; scores of kind `other` read `scored` and the state themselves.
@@ -73,7 +81,8 @@ class Anatomy {
 
   const gradus::nn::Attention& attention_;
   const gradus::nn::MultiheadAttention* multihead_ = nullptr;
-  const gradus::nn::ScoredAttention* scored_ = nullptr;  // of kind `other`
+  // of kind `other`
+  const gradus::nn::ScoredAttention* scored_ = nullptr;
   gradus::Var query_weight_, query_bias_, score_vector_;
 };
 

@@ -17,12 +17,17 @@ struct Step {
   int64_t t = 0;
   int32_t previous = 0, target = 0;
   // What comes in.
-  gradus::Var word;          ///< [1, E] embedding of `previous`
-  gradus::Var state_before;  ///< [1, H]
-  gradus::Var cell_before;   ///< [1, H] of an LSTM
-  gradus::Var feed;          ///< [1, R] with input feeding
+  /// [1, E] embedding of `previous`
+  gradus::Var word;
+  /// [1, H]
+  gradus::Var state_before;
+  /// [1, H] of an LSTM
+  gradus::Var cell_before;
+  /// [1, R] with input feeding
+  gradus::Var feed;
   gradus::Var value_annotations,
-      score_annotations;  ///< [S, 1, D], the same numbers: one for each path of the gradient
+      /// [S, 1, D], the same numbers: one for each path of the gradient
+      score_annotations;
   gradus::nn::AttentionState attention_before;
   // What is computed.
   Attending attending;
@@ -54,7 +59,8 @@ class Dissection {
   const gradus::nn::Seq2Seq& network() const { return network_; }
   const gradus::nn::RecurrentDecoder& decoder() const { return decoder_; }
   const std::vector<int32_t>& source() const { return source_; }
-  const std::vector<int32_t>& target() const { return target_; }  ///< with </s>
+  /// with </s>
+  const std::vector<int32_t>& target() const { return target_; }
   /// The sum of the losses, as the network itself computes it.
   double network_loss() const;
 

@@ -10,14 +10,21 @@ namespace lens {
 
 /// A source, read state by state: what one hands on to the next can be told from what attention reads of it.
 struct Reading {
-  gradus::Var words;        ///< [S, 1, E], the embeddings
-  gradus::Var annotations;  ///< [S, 1, D]
+  /// [S, 1, E], the embeddings
+  gradus::Var words;
+  /// [S, 1, D]
+  gradus::Var annotations;
   // Of the last layer, by position; the backward ones are empty in an encoder of one direction, whichever.
-  std::vector<gradus::Var> forward, backward;  ///< [1, H] states: what arrives here is the whole gradient
-  std::vector<gradus::Var> forward_link, backward_link;  ///< the same states as the next one sees them
-  gradus::Var forward_start, backward_start;             ///< as the decoder's first state sees them
-  size_t forward_end;                                    ///< the word that the forward ones end with
-  gradus::nn::Encoded encoded;                           ///< all of it as a decoder takes it
+  /// [1, H] states: what arrives here is the whole gradient
+  std::vector<gradus::Var> forward, backward;
+  /// the same states as the next one sees them
+  std::vector<gradus::Var> forward_link, backward_link;
+  /// as the decoder's first state sees them
+  gradus::Var forward_start, backward_start;
+  /// the word that the forward ones end with
+  size_t forward_end;
+  /// all of it as a decoder takes it
+  gradus::nn::Encoded encoded;
 };
 
 /// Where `shift` [S, directions H] is defined it is added to the states as they are made, so that everything

@@ -10,7 +10,8 @@ namespace lens {
 
 /// A number of the engine beside the same by finite differences.
 struct Compared {
-  std::string station;  ///< "e", "c", ... or "h"
+  /// "e", "c", ... or "h"
+  std::string station;
   int64_t step = 0;
   /// Where: an element of the station's grid; (row, -1), a row along a random direction of length 1; (-1,
   /// column), a column or, of "h", the columns from there on to the next that was compared.
@@ -26,16 +27,26 @@ struct StepGradients {
   gradus::Tensor at(const std::string& station) const;
   std::vector<std::pair<std::string, gradus::Tensor>> stations;
   // dL_t/dh_j by the way it came, [S, D] each; they add up to `full`.
-  gradus::Tensor value;       ///< through this step's mixture: alpha_tj g_t
-  gradus::Tensor score;       ///< through this step's scores
-  gradus::Tensor earlier;     ///< through what the steps before this one read of h_j
-  gradus::Tensor neighbours;  ///< through the encoder's next state (previous one, backwards)
-  gradus::Tensor start;       ///< through the decoder's first state
-  gradus::Tensor full;        ///< what arrived at the states, in one piece
-  gradus::Tensor words;       ///< [S, E] dL_t/dx_j, what of it arrived at the words' embeddings
-  bool score_path = false;    ///< false: the scores do not read the annotations at all
-  gradus::Tensor gain;        ///< [M, S] dL_t/dalpha_tj = g_t . (what word j puts into the mixture)
-  gradus::Tensor mix;         ///< [M] the same of the mixture: sum_j alpha_tj gain_tj
+  /// through this step's mixture: alpha_tj g_t
+  gradus::Tensor value;
+  /// through this step's scores
+  gradus::Tensor score;
+  /// through what the steps before this one read of h_j
+  gradus::Tensor earlier;
+  /// through the encoder's next state (previous one, backwards)
+  gradus::Tensor neighbours;
+  /// through the decoder's first state
+  gradus::Tensor start;
+  /// what arrived at the states, in one piece
+  gradus::Tensor full;
+  /// [S, E] dL_t/dx_j, what of it arrived at the words' embeddings
+  gradus::Tensor words;
+  /// false: the scores do not read the annotations at all
+  bool score_path = false;
+  /// [M, S] dL_t/dalpha_tj = g_t . (what word j puts into the mixture)
+  gradus::Tensor gain;
+  /// [M] the same of the mixture: sum_j alpha_tj gain_tj
+  gradus::Tensor mix;
 };
 
 /// A sentence pair with every step's gradient, and every gradient checked.
@@ -44,20 +55,28 @@ struct SentenceTrace {
   std::vector<Step> steps;
   std::vector<StepGradients> gradients;
   std::vector<Compared> checks;
-  int64_t shown = 0;  ///< the step that was compared in full
-  double loss = 0;          ///< sum of the steps' losses
-  double network_loss = 0;  ///< the same from the network's fused ops
+  /// the step that was compared in full
+  int64_t shown = 0;
+  /// sum of the steps' losses
+  double loss = 0;
+  /// the same from the network's fused ops
+  double network_loss = 0;
   // How far identities that hold exactly are off, each the largest over all steps.
-  double path_residual = 0;   ///< |sum of the paths - full|
-  double score_sum = 0;       ///< |sum_j dL/de_tj|
-  double identity_residual = 0;  ///< |dL/de_tj - alpha_tj (gain_tj - mix_t) / temperature|
-  double worst() const;       ///< of all checks
+  /// |sum of the paths - full|
+  double path_residual = 0;
+  /// |sum_j dL/de_tj|
+  double score_sum = 0;
+  /// |dL/de_tj - alpha_tj (gain_tj - mix_t) / temperature|
+  double identity_residual = 0;
+  /// of all checks
+  double worst() const;
 };
 
 /// What was compared of a station in a step, of h path by path, too.
 struct StationChecks {
   int64_t count = 0;
-  const Compared* worst = nullptr;  ///< nullptr: nothing was
+  /// nullptr: nothing was
+  const Compared* worst = nullptr;
 };
 StationChecks checks_of(const SentenceTrace& trace, int64_t step, const std::string& station);
 
@@ -69,8 +88,10 @@ const gradus::Var& station(const Step& step, const std::string& name);
 std::string station_title(const std::string& name, bool luong_order);
 struct StationInfo {
   const char *name, *title;
-  Stage made;    ///< of s_prev and h, which come in, without meaning
-  bool by_word;  ///< a row for each source word
+  /// of s_prev and h, which come in, without meaning
+  Stage made;
+  /// a row for each source word
+  bool by_word;
   gradus::Var& (*place)(Step&);
 };
 /// What is computed in a step, before it is known which of them a model has.

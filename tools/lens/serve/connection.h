@@ -34,7 +34,8 @@ class Connection : public httplib::Stream {
   /// still on its way: a socket that is closed with unread bytes takes the answer back.
   void finish(std::chrono::milliseconds patience = kToListen);
 
-  bool asked() const { return received_ > 0; }  ///< something came
+  /// something came
+  bool asked() const { return received_ > 0; }
   bool answered() const { return written_; }
   bool too_late() const { return late_; }
   bool too_large() const { return received_ > kMostRequest; }

@@ -20,26 +20,39 @@ class Refused : public std::runtime_error {
 /// What is asked of a model, see docs/serve.md.
 struct ServeRequest {
   std::string model, text;
-  std::vector<int32_t> prefix;      ///< ids of the first tokens of the translation
-  std::string force;                ///< text that comes after them, in the model's own tokens
-  std::vector<int32_t> hidden;      ///< words of the source, from 0, that attention must not look at
-  std::optional<uint64_t> seed;     ///< words are drawn
-  double sampling_temperature = 1;  ///< of these
-  std::optional<double> attention_temperature;  ///< none: the model's own
-  int64_t beam_size = 4;                        ///< of a tree
+  /// ids of the first tokens of the translation
+  std::vector<int32_t> prefix;
+  /// text that comes after them, in the model's own tokens
+  std::string force;
+  /// words of the source, from 0, that attention must not look at
+  std::vector<int32_t> hidden;
+  /// words are drawn
+  std::optional<uint64_t> seed;
+  /// of these
+  double sampling_temperature = 1;
+  /// none: the model's own
+  std::optional<double> attention_temperature;
+  /// of a tree
+  int64_t beam_size = 4;
 };
 
 /// A word that is to be explained.
 struct ExplainRequest {
   std::string model = "", text = "";
-  std::string target = "";                          ///< what should be said; empty: what the model says
-  std::optional<std::vector<int32_t>> tokens = {};  ///< instead: the ids that a model said, with </s> or not
-  std::optional<double> attention_temperature = {};  ///< none: the model's own
-  int64_t word = -1;                                 ///< from 0; -1: the one with the largest loss
+  /// what should be said; empty: what the model says
+  std::string target = "";
+  /// instead: the ids that a model said, with </s> or not
+  std::optional<std::vector<int32_t>> tokens = {};
+  /// none: the model's own
+  std::optional<double> attention_temperature = {};
+  /// from 0; -1: the one with the largest loss
+  int64_t word = -1;
 };
 
-constexpr size_t kMostTextBytes = 4000;  ///< of a sentence, and of each other text of a request
-constexpr size_t kMostTokens = 200;      ///< of a source, and of what is forced
+/// of a sentence, and of each other text of a request
+constexpr size_t kMostTextBytes = 4000;
+/// of a source, and of what is forced
+constexpr size_t kMostTokens = 200;
 
 /// The JSON object that a body holds; there is no field `without`. @throws Refused (400) that says what is
 /// wrong with which field.

@@ -11,8 +11,10 @@ namespace lens {
 
 /// Where a server listens.
 struct ServerOptions {
-  std::string host;  ///< empty: 127.0.0.1 and, where the machine has it, [::1]
-  int port = 8008;   ///< 0: any that is free
+  /// empty: 127.0.0.1 and, where the machine has it, [::1]
+  std::string host;
+  /// 0: any that is free
+  int port = 8008;
 };
 
 /// Answers requests until a signal ends it (Ctrl-C, SIGTERM, SIGHUP). Calls `ready` with the addresses once it

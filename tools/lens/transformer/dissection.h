@@ -21,25 +21,42 @@ constexpr bool in_decoder(Part part) { return part != Part::encoder_self && part
 /// The values of a part in the order in which they are computed. What comes in has a name for each way that its
 /// gradient goes: the same numbers, other Vars.
 enum Field : uint8_t {
-  kX,          ///< [R, n, E] what comes in
-  kResidual,   ///< the same, as the sum with the residual takes it
-  kToQuery,    ///< and as queries are made of it; of a part without attention, as it is transformed
-  kToKey,      ///< as keys are made of it; in cross-attention these two are the encoder's output [S, n, E]
-  kToValue,    ///< as values are made of it
-  kNormQuery,  ///< normalised; undefined with the norm last
+  /// [R, n, E] what comes in
+  kX,
+  /// the same, as the sum with the residual takes it
+  kResidual,
+  /// as queries are made of it; of a part without attention, as it is transformed
+  kToQuery,
+  /// as keys are made of it; in cross-attention these two are the encoder's output [S, n, E]
+  kToKey,
+  /// as values are made of it
+  kToValue,
+  /// normalised; undefined with the norm last
+  kNormQuery,
   kNormKey,
   kNormValue,
-  kQ,        ///< [R, n, E], heads side by side
-  kK,        ///< [C, n, E]
-  kV,        ///< [C, n, E]
-  kScores,   ///< [n, H, R, C] q . k / sqrt(d), before the mask
-  kWeights,  ///< [n, H, R, C]
-  kMixed,    ///< [R, n, E], what the heads found, side by side
-  kHidden,   ///< [R, n, F] of a feed-forward part, before the activation
-  kActive,   ///< [R, n, F]
-  kOut,      ///< [R, n, E], what is added to the residual
-  kSum,      ///< [R, n, E]
-  kNormed,   ///< of the sum; undefined with the norm first
+  /// [R, n, E], heads side by side
+  kQ,
+  /// [C, n, E]
+  kK,
+  /// [C, n, E]
+  kV,
+  /// [n, H, R, C] q . k / sqrt(d), before the mask
+  kScores,
+  /// [n, H, R, C]
+  kWeights,
+  /// [R, n, E], what the heads found, side by side
+  kMixed,
+  /// [R, n, F] of a feed-forward part, before the activation
+  kHidden,
+  /// [R, n, F]
+  kActive,
+  /// [R, n, E], what is added to the residual
+  kOut,
+  /// [R, n, E]
+  kSum,
+  /// of the sum; undefined with the norm first
+  kNormed,
   kFields
 };
 
@@ -66,11 +83,16 @@ struct Station {
 
 /// A sentence pair on its way through the network.
 struct Run {
-  gradus::Var source, target;         ///< [S, n, E], [T, n, E] words with positions
-  gradus::Var memory;                 ///< [S, n, E], the encoder's output
-  std::vector<Sublayer> parts;        ///< in the order in which they are computed; the last is `output`
-  gradus::Var logits, probabilities;  ///< [T, n, V]
-  std::vector<gradus::Var> losses;    ///< of each target word; not of variants
+  /// [S, n, E], [T, n, E] words with positions
+  gradus::Var source, target;
+  /// [S, n, E], the encoder's output
+  gradus::Var memory;
+  /// in the order in which they are computed; the last is `output`
+  std::vector<Sublayer> parts;
+  /// [T, n, V]
+  gradus::Var logits, probabilities;
+  /// of each target word; not of variants
+  std::vector<gradus::Var> losses;
 };
 
 /// A Transformer taken apart for one sentence pair under teacher forcing: the library's modules, called in
@@ -101,7 +123,8 @@ class Dissection {
 
   const gradus::nn::TransformerSeq2Seq& network() const { return network_; }
   const std::vector<int32_t>& source() const { return source_; }
-  const std::vector<int32_t>& target() const { return target_; }  ///< with </s>
+  /// with </s>
+  const std::vector<int32_t>& target() const { return target_; }
   int64_t heads() const { return network_.config.num_heads; }
   bool norm_first() const { return network_.config.norm_first; }
   bool causal() const { return causal_; }

@@ -10,22 +10,29 @@ namespace lens::transformer {
 
 /// A number of the engine beside the same by finite differences.
 struct Compared {
-  size_t part = 0;  ///< of Run::parts
-  std::string
-      station;        ///< its name; or of "x" and "m" one way: "x, value", "m, key"; of the output, too, "z"
-  int64_t step = 0;   ///< whose loss
-  int64_t head = -1;  ///< of scores and weights
+  /// of Run::parts
+  size_t part = 0;
+  /// its name; or of "x" and "m" one way: "x, value", "m, key"; of the output, too, "z"
+  std::string station;
+  /// whose loss
+  int64_t step = 0;
+  /// of scores and weights
+  int64_t head = -1;
   /// An element; (row, -1) a row, (-1, -1) all of it along a random direction of length 1.
   int64_t row = -1, column = -1;
   double engine = 0, numeric = 0;
-  double error = 0;  ///< |engine - numeric| / max(|engine|, |numeric|, floor), see docs/trace-schema.md
+  /// |engine - numeric| / max(|engine|, |numeric|, floor), see docs/trace-schema.md
+  double error = 0;
 };
 
 /// The gradient of one target word's loss within one part.
 struct PartGradients {
-  std::array<gradus::Tensor, kFields> at = {};  ///< zeros where nothing arrived; undefined as the field is
-  gradus::Tensor gain;  ///< [H, R, C] dL/dalpha_ij = g_i . v_j, g_i what arrives at what head h found for i
-  gradus::Tensor mix;   ///< [H, R] the same of the mixture: sum_j alpha_ij gain_ij
+  /// zeros where nothing arrived; undefined as the field is
+  std::array<gradus::Tensor, kFields> at = {};
+  /// [H, R, C] dL/dalpha_ij = g_i . v_j, g_i what arrives at what head h found for i
+  gradus::Tensor gain;
+  /// [H, R] the same of the mixture: sum_j alpha_ij gain_ij
+  gradus::Tensor mix;
   /// LayerNorm opened, a row each: [R, 4] the mean of x, 1/sigma, mean(dy gamma),
   /// mean(dy gamma xhat).
   gradus::Tensor norm;
@@ -38,9 +45,12 @@ struct PartGradients {
 /// And in the whole network.
 struct Gradients {
   std::vector<PartGradients> parts;
-  gradus::Tensor source, target;  ///< [S, 1, E], [T, 1, E] of the words, where they come in
-  gradus::Tensor memory;          ///< [S, 1, E] of the encoder's output, in one piece
-  gradus::Tensor logits;          ///< [T, 1, V]
+  /// [S, 1, E], [T, 1, E] of the words, where they come in
+  gradus::Tensor source, target;
+  /// [S, 1, E] of the encoder's output, in one piece
+  gradus::Tensor memory;
+  /// [T, 1, V]
+  gradus::Tensor logits;
 };
 
 /// Where to look: a part, and of one that attends a head (else -1).
@@ -51,19 +61,28 @@ struct Spot {
 
 struct Trace {
   Run run;
-  std::vector<Gradients> steps;  ///< by target word
+  /// by target word
+  std::vector<Gradients> steps;
   std::vector<Compared> checks;
-  int64_t shown = 0;  ///< the step that was compared in full
-  Spot spot;          ///< where
-  double loss = 0;    ///< the sum over the steps
+  /// the step that was compared in full
+  int64_t shown = 0;
+  /// where
+  Spot spot;
+  /// the sum over the steps
+  double loss = 0;
   /// The same from the network's fused ops; NaN where that has a mask and this none.
   double network_loss = 0;
   // How far identities that hold exactly are off, each the largest over all steps, parts and heads.
-  double way_residual = 0;       ///< |sum of the ways - what arrives in one piece|
-  double score_sum = 0;          ///< |sum_j dL/de_ij|
-  double identity_residual = 0;  ///< |dL/de_ij - alpha_ij (gain_ij - mix_i)|
-  double norm_residual = 0;      ///< |LayerNorm's three terms - dL/dx|
-  double worst() const;          ///< of all checks
+  /// |sum of the ways - what arrives in one piece|
+  double way_residual = 0;
+  /// |sum_j dL/de_ij|
+  double score_sum = 0;
+  /// |dL/de_ij - alpha_ij (gain_ij - mix_i)|
+  double identity_residual = 0;
+  /// |LayerNorm's three terms - dL/dx|
+  double norm_residual = 0;
+  /// of all checks
+  double worst() const;
 };
 
 /// The step with the largest loss.

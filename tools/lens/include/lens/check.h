@@ -20,15 +20,18 @@ namespace lens {
 
 struct CheckInput {
   std::string name;
-  gradus::Tensor value;  ///< floating ones are converted to f64 and differentiated, others passed on
-  std::vector<std::string> words = {};  ///< labels of the first axis
+  /// floating ones are converted to f64 and differentiated, others passed on
+  gradus::Tensor value;
+  /// labels of the first axis
+  std::vector<std::string> words = {};
 };
 
 struct CheckOptions {
   /// Also compares with this exercise's right answer, and knows its usual mistakes.
   std::string exercise = {};
   gradus::DiagnosisOptions diagnosis = {};
-  bool brief = false;  ///< one line, where all is right
+  /// one line, where all is right
+  bool brief = false;
 };
 
 /// Compares the gradients of f with central differences, in double, and prints what it finds to stdout.

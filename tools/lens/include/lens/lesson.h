@@ -43,7 +43,8 @@ class Vector : public Row {
   explicit Vector(const gradus::Tensor& t, gradus::Caller line = gradus::Caller::current());
 
  private:
-  gradus::Tensor t_;  // keeps the numbers
+  // keeps the numbers
+  gradus::Tensor t_;
 };
 
 /// The numbers of an f64 tensor, row by row: Rows m(t); m[i][k]. A tensor with one axis is one row: m[0][k].
@@ -57,7 +58,8 @@ class Rows {
   Row operator[](const Index& i) const { return {data_ + Row::checked(i, rows_) * width_, width_}; }
 
  private:
-  gradus::Tensor t_;  // keeps the numbers
+  // keeps the numbers
+  gradus::Tensor t_;
   double* data_;
   int64_t width_, rows_;
 };
