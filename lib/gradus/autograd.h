@@ -32,7 +32,8 @@ class Var {
   Var(Tensor value) : value_(std::move(value)) {}
   Var(Tensor value, std::shared_ptr<Node> node) : value_(std::move(value)), node_(std::move(node)) {}
 
-  const Tensor& value() const { return value_; }  ///< the way back to a Tensor: (t * 2).value()
+  /// The way back to a Tensor: (t * 2).value().
+  const Tensor& value() const { return value_; }
   bool defined() const { return value_.defined(); }
   const Shape& shape() const { return value_.shape(); }
   int dims() const { return value_.dims(); }
@@ -58,17 +59,25 @@ class Node {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  const char* op;                             ///< "matmul", "parameter", ...
-  Shape shape;                                ///< of the output
+  /// "matmul", "parameter", ...
+  const char* op;
+  /// Of the output.
+  Shape shape;
   DType dtype;
-  uint64_t order;                             ///< larger than that of every input
-  std::string label;                          ///< a leaf's name or a tap's label, may be empty
-  std::shared_ptr<const std::string> scope;   ///< path of the Scopes around the op, null for none
-  std::vector<std::shared_ptr<Node>> inputs;  ///< null where an input was constant
+  /// Larger than that of every input.
+  uint64_t order;
+  /// A leaf's name or a tap's label, may be empty.
+  std::string label;
+  /// Path of the Scopes around the op, null for none.
+  std::shared_ptr<const std::string> scope;
+  /// Null where an input was constant.
+  std::vector<std::shared_ptr<Node>> inputs;
   Backward backward;
-  Caller caller;                              ///< the line of the user's code that called for it
-  Tensor value;                               ///< kept only under KeepValues
-  std::vector<Tensor> input_values;           ///< kept only under KeepValues, constants included
+  /// The line of the user's code that called for it.
+  Caller caller;
+  /// Kept only under KeepValues, as are those of all inputs, constants included.
+  Tensor value;
+  std::vector<Tensor> input_values;
 };
 
 /// A value that gradients are wanted for, and that optimisers change. Move-only: copying a model by accident
@@ -150,8 +159,10 @@ Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backwa
 
 /// A gradient with few non-zero rows, as an embedding's: row ids[i] receives rows[i]. Ids may repeat.
 struct RowGradient {
-  Tensor ids;   ///< i32 [N]
-  Tensor rows;  ///< [N, E]
+  /// i32 [N]
+  Tensor ids;
+  /// [N, E]
+  Tensor rows;
 };
 
 /// What a backward closure writes the gradients of its inputs to.
@@ -180,9 +191,12 @@ class Gradients {
  public:
   struct Entry {
     std::shared_ptr<Node> node;
-    Tensor dense;                   ///< undefined while the gradient has only `rows`
-    std::vector<RowGradient> rows;  ///< used only while `dense` is undefined
-    void make_dense();              ///< all of it into `dense`
+    /// Undefined while the gradient has only `rows`.
+    Tensor dense;
+    /// Used only while `dense` is undefined.
+    std::vector<RowGradient> rows;
+    /// All of it into `dense`.
+    void make_dense();
   };
 
   /// The gradient, in the parameter's shape.
@@ -211,10 +225,14 @@ void add_rows_into(const RowGradient& part, const Tensor& dense);
 Tensor densify(const Gradients::Entry& entry);
 
 struct BackwardOptions {
-  Tensor seed = {};  ///< gradient that arrives at `loss`, in its shape; default 1 for one-element losses
-  std::vector<Var> keep = {}; ///< intermediate values whose gradients are wanted too
-  bool retain_graph = false;  ///< keep the closures, so that backward can run again
-  Trace* trace = nullptr;     ///< receives nodes, gradients and the contribution of every edge
+  /// Gradient that arrives at `loss`, in its shape; default 1 for one-element losses.
+  Tensor seed = {};
+  /// Intermediate values whose gradients are wanted too.
+  std::vector<Var> keep = {};
+  /// Keep the closures, so that backward can run again.
+  bool retain_graph = false;
+  /// Receives nodes, gradients and the contribution of every edge.
+  Trace* trace = nullptr;
   /// Throw NotFinite at the first NaN or infinity, naming op, scope, line, ranges.
   bool check_finite = false;
 };
@@ -256,7 +274,8 @@ class Training : public ThreadMode {
   explicit Training(uint64_t seed, double dropout_share = 1);
   ~Training();
   static bool active();
-  static double dropout_share();  ///< 0 outside
+  /// 0 outside.
+  static double dropout_share();
   /// A number for the next random op: (seed, how many were drawn before).
   static std::pair<uint64_t, uint64_t> next_stream();
 

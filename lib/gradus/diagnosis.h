@@ -18,26 +18,46 @@ struct NamedParameter {
 /// What is wrong with a gradient. J is the Jacobian: a row for each output, a column for each input element.
 enum class Mistake {
   none,
-  float_used,         ///< f is computed in f32 somewhere: central differences need f64
-  not_finite,         ///< f is NaN or infinite at this point
-  not_deterministic,  ///< two calls, or two backwards, at one point give two results
-  kink,               ///< the slopes on both sides differ: the point, not the gradient, is wrong
-  not_connected,      ///< no gradient, or zeros, although the result depends on the input
-  not_linear,         ///< backward(dy1 + dy2) is not backward(dy1) + backward(dy2): dy is not used as it must
-  mask_leak,          ///< elements without influence on the result receive a gradient
-  incomplete,         ///< some elements receive nothing, the others what they should
-  sign,               ///< -1 times the gradient
-  factor,             ///< c times the gradient
-  swapped,            ///< the gradient of another input
-  transposed,         ///< two axes of the input, or of dy, exchanged
-  softmax_diagonal,   ///< only the diagonal of a Jacobian whose outputs compete
-  broadcast_sum,      ///< one entry taken where dy must be summed over an axis
-  overwritten,        ///< of several contributions, other uses' included, only the one that was written last
-  shifted,            ///< what belongs to a neighbour along an axis: an index off by one
-  slope,              ///< a factor made of x and y is missing, too much, or stands in another's place
-  wrong_axis,         ///< elements reach others along an axis that is not theirs
-  cross_terms,        ///< of what the elements of a row send each other and themselves one part is wrong
-  invariant,  ///< a row does not sum to 0 although the result stays when all of it is shifted, or scaled
+  /// f is computed in f32 somewhere: central differences need f64.
+  float_used,
+  /// f is NaN or infinite at this point.
+  not_finite,
+  /// Two calls, or two backwards, at one point give two results.
+  not_deterministic,
+  /// The slopes on both sides differ: the point, not the gradient, is wrong.
+  kink,
+  /// No gradient, or zeros, although the result depends on the input.
+  not_connected,
+  /// backward(dy1 + dy2) is not backward(dy1) + backward(dy2): dy is not used as it must.
+  not_linear,
+  /// Elements without influence on the result receive a gradient.
+  mask_leak,
+  /// Some elements receive nothing, the others what they should.
+  incomplete,
+  /// -1 times the gradient.
+  sign,
+  /// c times the gradient.
+  factor,
+  /// The gradient of another input.
+  swapped,
+  /// Two axes of the input, or of dy, exchanged.
+  transposed,
+  /// Only the diagonal of a Jacobian whose outputs compete.
+  softmax_diagonal,
+  /// One entry taken where dy must be summed over an axis.
+  broadcast_sum,
+  /// Of several contributions, other uses' included, only the one that was written last.
+  overwritten,
+  /// What belongs to a neighbour along an axis: an index off by one.
+  shifted,
+  /// A factor made of x and y is missing, too much, or stands in another's place.
+  slope,
+  /// Elements reach others along an axis that is not theirs.
+  wrong_axis,
+  /// Of what the elements of a row send each other and themselves one part is wrong.
+  cross_terms,
+  /// A row does not sum to 0 although the result stays when all of it is shifted, or scaled.
+  invariant,
   unknown,
 };
 
@@ -51,27 +71,40 @@ const char* name_of(Mistake mistake);
 struct InputDiagnosis {
   std::string name;
   Mistake mistake = Mistake::none;
-  std::string sentence = {};  ///< what to look for, with figures; empty when all is well
-  Tensor analytic, numeric;   ///< f64
-  double worst_error = 0;    ///< largest |analytic - numeric| in J / max(floor, |analytic|, |numeric|)
-  double floor = 1;          ///< a hundredth of the largest number in J, or what differences cannot tell from 0
-  int64_t worst = -1;        ///< row-major position of that element
+  /// What to look for, with figures; empty when all is well.
+  std::string sentence = {};
+  /// f64.
+  Tensor analytic, numeric;
+  /// Largest |analytic - numeric| in J / max(floor, |analytic|, |numeric|).
+  double worst_error = 0;
+  /// A hundredth of the largest number in J, or what differences cannot tell from 0.
+  double floor = 1;
+  /// Row-major position of that element.
+  int64_t worst = -1;
 };
 
 struct Diagnosis {
-  Mistake mistake = Mistake::none;  ///< of the worst input, or of f itself
-  std::string name = {};            ///< of that input; empty where f itself is at fault
+  /// Of the worst input, or of f itself.
+  Mistake mistake = Mistake::none;
+  /// Of that input; empty where f itself is at fault.
+  std::string name = {};
   std::string sentence = {};
-  std::vector<InputDiagnosis> inputs = {};  ///< empty where f itself is at fault
-  Tensor dy = {};  ///< random, of f's shape: the gradients that are drawn are under it
+  /// Empty where f itself is at fault.
+  std::vector<InputDiagnosis> inputs = {};
+  /// Random, of f's shape: the gradients that are drawn are under it.
+  Tensor dy = {};
   explicit operator bool() const { return mistake == Mistake::none; }
 };
 
 struct DiagnosisOptions {
-  double step = 1e-5;         ///< central difference step, times max(1, |x|)
-  double tolerance = 1e-6;    ///< on InputDiagnosis::worst_error
-  int64_t max_outputs = 256;  ///< larger results are seen through 8 random sums: some rules then cannot tell
-  int64_t max_elements = 400; ///< of larger inputs so many elements, chosen at random
+  /// Central difference step, times max(1, |x|).
+  double step = 1e-5;
+  /// On InputDiagnosis::worst_error.
+  double tolerance = 1e-6;
+  /// Larger results are seen through 8 random sums: some rules then cannot tell.
+  int64_t max_outputs = 256;
+  /// Of larger inputs so many elements, chosen at random.
+  int64_t max_elements = 400;
   uint64_t seed = 1;
 };
 

@@ -23,15 +23,24 @@ struct Matrix {
 struct Evidence {
   std::string name;
   Shape in, out;
-  std::vector<double> output;  ///< f's result
-  std::vector<double> input;   ///< N numbers
-  bool each_output;            ///< K outputs one by one, in row-major order; else random sums of them
-  Matrix analytic;             ///< [K, N]
-  Matrix numeric = {};         ///< [K, C], one column for each of `elements`
-  Matrix bend = {};            ///< [K, C] slope to the right minus slope to the left
-  std::vector<int64_t> elements = {};  ///< row-major positions that were differentiated
-  bool reached = false;                ///< the engine returned a gradient at all
-  std::vector<double> yours = {};      ///< [N] the gradient that is drawn, under one random dy
+  /// f's result.
+  std::vector<double> output;
+  /// N numbers.
+  std::vector<double> input;
+  /// K outputs one by one, in row-major order; else random sums of them.
+  bool each_output;
+  /// [K, N]
+  Matrix analytic;
+  /// [K, C], one column for each of `elements`.
+  Matrix numeric = {};
+  /// [K, C] slope to the right minus slope to the left.
+  Matrix bend = {};
+  /// Row-major positions that were differentiated.
+  std::vector<int64_t> elements = {};
+  /// The engine returned a gradient at all.
+  bool reached = false;
+  /// [N] the gradient that is drawn, under one random dy.
+  std::vector<double> yours = {};
 
   /// Largest numeric derivative, at least a little.
   double scale = 1e-9;
@@ -68,10 +77,14 @@ constexpr double kFloor = 1e-2;
 /// contribution arrives before f's backward begins: 3 to each element of a leaf, random numbers to intermediate
 /// values. An op that sets (=) a gradient instead of adding to it (+=) loses that contribution.
 struct OtherUses {
-  std::vector<Tensor> kept;      ///< for each leaf what the engine has; undefined where nothing arrives
-  std::vector<Tensor> expected;  ///< with every contribution collected by itself and added
-  std::vector<double> lost;      ///< largest difference of the two in parts of the largest number
-  std::string sentence;          ///< who loses them; empty where nothing is lost
+  /// For each leaf what the engine has; undefined where nothing arrives.
+  std::vector<Tensor> kept;
+  /// With every contribution collected by itself and added.
+  std::vector<Tensor> expected;
+  /// Largest difference of the two in parts of the largest number.
+  std::vector<double> lost;
+  /// Who loses them; empty where nothing is lost.
+  std::string sentence;
 };
 OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<NamedParameter>& leaves,
                             const Tensor& dy);

@@ -9,10 +9,12 @@ namespace gradus {
 
 /// A slope by central differences of eight points.
 struct Difference {
-  double value = 0;  ///< df/dx at 0, with an error of order step^8
+  /// df/dx at 0, with an error of order step^8.
+  double value = 0;
   /// How far the differences of order step^6 are from it: more than its error, unless that is rounding.
   double doubt = 0;
-  double rounding = 0;  ///< the error of f, known to 16 digits, divided by the step
+  /// The error of f, known to 16 digits, divided by the step.
+  double rounding = 0;
 };
 
 /// f at many points at once, which may be much cheaper than one by one.

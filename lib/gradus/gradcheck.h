@@ -11,12 +11,15 @@
 namespace gradus {
 
 struct GradcheckOptions {
-  double step = 1e-5;        ///< central difference step, times max(1, |x|)
+  /// Central difference step, times max(1, |x|).
+  double step = 1e-5;
   /// On |analytic - numeric| / max(|analytic|, |numeric|, a hundredth of the parameter's largest gradient), as
   /// far as differences can tell.
   double tolerance = 1e-6;
-  int64_t max_elements = 400;  ///< a parameter with more is checked along `directions` random directions
-  int directions = 6;  ///< at least one is taken
+  /// A parameter with more is checked along `directions` random directions.
+  int64_t max_elements = 400;
+  /// At least one is taken.
+  int directions = 6;
   uint64_t seed = 1;
   /// Of the inputs, for messages; those that have none are input0, input1, ...
   std::vector<std::string> names = {};
@@ -25,12 +28,17 @@ struct GradcheckOptions {
 /// What a gradient check found. Converts to bool: true when all is well.
 struct GradcheckReport {
   bool ok = true;
-  double worst_error = 0;   ///< relative, as in GradcheckOptions::tolerance
-  std::string worst_name;   ///< "weight_hh_l0[3,17]" or "weight_hh_l0 along direction 2"
+  /// Relative, as in GradcheckOptions::tolerance.
+  double worst_error = 0;
+  /// "weight_hh_l0[3,17]" or "weight_hh_l0 along direction 2"
+  std::string worst_name;
   double analytic = 0, numeric = 0;
-  int64_t checked = 0;      ///< derivatives compared
-  std::string message;      ///< readable, whether ok or not
-  Diagnosis diagnosis;  ///< of the parameters that fail, the three worst ones at most: the kind of mistake
+  /// Derivatives compared.
+  int64_t checked = 0;
+  /// Readable, whether ok or not.
+  std::string message;
+  /// Of the parameters that fail, the three worst ones at most: the kind of mistake.
+  Diagnosis diagnosis;
   explicit operator bool() const { return ok; }
 };
 

@@ -18,10 +18,14 @@ std::shared_ptr<void> allocate(int64_t bytes);
 int64_t machine_memory();
 
 struct MemoryStats {
-  int64_t in_use = 0;  ///< bytes handed out and not yet returned
-  int64_t cached = 0;  ///< bytes kept for reuse
-  int64_t peak = 0;    ///< highest `in_use` so far
-  int64_t system_allocations = 0;  ///< how often memory was handed out that the system had to give
+  /// Bytes handed out and not yet returned.
+  int64_t in_use = 0;
+  /// Bytes kept for reuse.
+  int64_t cached = 0;
+  /// Highest `in_use` so far.
+  int64_t peak = 0;
+  /// How often memory was handed out that the system had to give.
+  int64_t system_allocations = 0;
 };
 MemoryStats memory_stats();
 

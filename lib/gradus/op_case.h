@@ -26,16 +26,19 @@ struct OpCase {
     /// Range of the random numbers: keep ops off their kinks and poles. On a side of 0 where it has none an op
     /// of single elements is not asked either.
     double low = -1, high = 1;
-    Tensor given;               ///< exactly these numbers (ids, masks, chosen values)
+    /// Exactly these numbers (ids, masks, chosen values).
+    Tensor given;
   };
 
-  std::string name;             ///< "matmul", or "matmul: batched" for a further case
+  /// "matmul", or "matmul: batched" for a further case.
+  std::string name;
   std::vector<Input> inputs;
   OpFunction op;
   /// The composed form, where the op is fused. The library's are in a namespace `reference` of the op's file,
   /// and few in its header: there their names would be ambiguous to other references.
   OpFunction reference = nullptr;
-  double tolerance = 1e-6;      ///< of the gradient check
+  /// Of the gradient check.
+  double tolerance = 1e-6;
 
   ~OpCase();  // not inline, nor are the functions of Input: a file has a hundred uses of them
 };

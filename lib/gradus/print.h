@@ -7,9 +7,12 @@
 namespace gradus {
 
 struct PrintOptions {
-  int precision = 4;        ///< digits after the point
-  int64_t edge_items = 4;   ///< entries shown at each end of a long axis
-  int64_t summarise_above = 200;  ///< elements from which long axes are shortened with "..."
+  /// Digits after the point.
+  int precision = 4;
+  /// Entries shown at each end of a long axis.
+  int64_t edge_items = 4;
+  /// Elements from which long axes are shortened with "...".
+  int64_t summarise_above = 200;
 };
 
 /// The numbers in aligned columns, nested brackets for axes, followed by shape and element type:

@@ -14,11 +14,14 @@ class Var;
 /// What one backward did, for looking at: filled by backward(loss, {.trace = &trace}).
 struct Trace {
   struct Node {
-    uint64_t id;        ///< the order number
+    /// The order number.
+    uint64_t id;
     std::string op, scope, label;
     Shape shape;
-    Tensor value;       ///< undefined unless recorded under KeepValues
-    Tensor grad;        ///< undefined when no gradient arrived: not the same as zero
+    /// Undefined unless recorded under KeepValues.
+    Tensor value;
+    /// Undefined when no gradient arrived: not the same as zero.
+    Tensor grad;
     bool leaf = false;
   };
   /// The gradient that `to` (consumer) sent to `from` (its input number `input`), before others were added.
@@ -27,8 +30,10 @@ struct Trace {
     int input;
     Tensor contribution;
   };
-  std::vector<Node> nodes;  ///< oldest first
-  std::vector<Edge> edges;  ///< in the order the backward visited them
+  /// Oldest first.
+  std::vector<Node> nodes;
+  /// In the order the backward visited them.
+  std::vector<Edge> edges;
 
   /// The node with this label, or with this path "scope/op" when no label fits. @throws Error for none.
   const Node& find(const std::string& label) const;

@@ -14,11 +14,13 @@ struct HeaderEntry {
   std::string name;
   std::string dtype;
   std::vector<int64_t> shape;
-  int64_t begin = 0, end = 0;  ///< data_offsets
+  /// Its data_offsets.
+  int64_t begin = 0, end = 0;
 };
 
 struct Header {
-  std::vector<HeaderEntry> tensors;  ///< as they stand in the file
+  /// As they stand in the file.
+  std::vector<HeaderEntry> tensors;
   std::map<std::string, std::string> metadata;
 };
 

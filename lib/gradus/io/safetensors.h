@@ -10,8 +10,10 @@
 namespace gradus {
 
 struct SafetensorsFile {
-  std::vector<std::pair<std::string, Tensor>> tensors;  ///< in the order of their offsets in the file
-  std::map<std::string, std::string> metadata;          ///< the header's __metadata__
+  /// In the order of their offsets in the file.
+  std::vector<std::pair<std::string, Tensor>> tensors;
+  /// The header's __metadata__.
+  std::map<std::string, std::string> metadata;
 };
 
 /// Writes the safetensors format: 8 bytes little-endian header length, JSON header {name: {dtype, shape,
