@@ -12,11 +12,7 @@
 namespace gradus {
 namespace {
 
-// Modes of this thread.
-thread_local bool no_grad = false;
-thread_local bool keep_values = false;
-thread_local bool check_finite_mode = false;
-thread_local bool training = false;
+// Of this thread.
 thread_local std::pair<uint64_t, uint64_t> training_stream{0, 0};
 thread_local double training_share = 0;
 thread_local std::shared_ptr<const std::string> scope_path;
@@ -89,11 +85,10 @@ Var variable(Tensor value, std::string name, Caller caller) {
   return Var(std::move(value), std::move(node));
 }
 
-Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward,
-           Caller caller) {
+Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward, Caller caller) {
   At at(caller);
   if (!output.defined() || !is_floating(output.dtype())) fail(op, "the output must be f32 or f64 numbers");
-  if (check_finite_mode && !all_finite(output)) {
+  if (CheckFinite::active() && !all_finite(output)) {
     std::string text =
         fmt::format("the output is not finite: {}, scope \"{}\"", describe(output), Scope::path());
     for (size_t i = 0; i < inputs.size(); ++i)
@@ -101,17 +96,17 @@ Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backwa
     fail_not_finite(op, text);
   }
   bool wanted =
-      !no_grad && std::any_of(inputs.begin(), inputs.end(), [](const Var& v) { return v.requires_grad(); });
+      !NoGrad::active() && std::any_of(inputs.begin(), inputs.end(), [](const Var& v) { return v.requires_grad(); });
   if (!wanted) return Var(std::move(output));
   if (!backward) fail(op, "the backward is empty");
   auto node = std::make_shared<Node>(op, output.shape(), output.dtype());
   node->inputs.reserve(inputs.size());
   for (const Var& input : inputs) {
     node->inputs.push_back(input.node());
-    if (keep_values || check_finite_mode) node->input_values.push_back(input.value());
+    if (KeepValues::active() || CheckFinite::active()) node->input_values.push_back(input.value());
   }
   node->backward = std::move(backward);
-  if (keep_values) node->value = output;
+  if (KeepValues::active()) node->value = output;
   return Var(std::move(output), std::move(node));
 }
 
@@ -128,8 +123,7 @@ Var stop_gradient(const Var& x) { return Var(x.value()); }
 
 void add_rows_into(const RowGradient& part, const Tensor& dense) {
   const int64_t width = dense.shape().stride(0);
-  with_type(dense.dtype(), "add_rows", [&](auto type) {
-    using T = decltype(type);
+  with_type(dense.dtype(), "add_rows", [&]<class T>(T) {
     const int32_t* ids = part.ids.i32();
     const T* rows = data<T>(part.rows);
     T* out = data<T>(dense);
@@ -156,7 +150,7 @@ const Gradients::Entry* Gradients::find(const Var& x) const {
   auto at = std::lower_bound(entries_.begin(), entries_.end(), x.node()->order,
                              [](const Entry& e, uint64_t order) { return e.node->order < order; });
   const bool there = at != entries_.end() && at->node == x.node();
-  return there && (at->dense.defined() || !at->rows.empty()) ? &*at : nullptr;
+  return there && at->arrived() ? &*at : nullptr;
 }
 
 Tensor Gradients::operator[](const Input& x) const {
@@ -191,9 +185,8 @@ void Gradients::add(const Gradients& other) {
     e.make_dense();
     if (!e.dense.sole_owner()) e.dense = e.dense.clone();
     Tensor added = densify(theirs);
-    visit_floating(e.dense, "add", [&](auto* p) {
-      kernels::add_into(data<std::remove_pointer_t<decltype(p)>>(added), p, e.dense.numel());
-    });
+    visit_floating(e.dense, "add",
+                   [&]<class T>(T* p) { kernels::add_into(data<T>(added), p, e.dense.numel()); });
   }
   sum.insert(sum.end(), mine, end);
   entries_ = std::move(sum);
@@ -202,8 +195,7 @@ void Gradients::add(const Gradients& other) {
 void Gradients::scale(double factor) {
   auto scaled = [factor](const Tensor& t) {
     Tensor out = t.sole_owner() ? t : t.clone();
-    visit_floating(out, "scale", [&](auto* p) {
-      using T = std::remove_pointer_t<decltype(p)>;
+    visit_floating(out, "scale", [&]<class T>(T* p) {
       for (int64_t i = 0; i < out.numel(); ++i) p[i] *= static_cast<T>(factor);
     });
     return out;
@@ -216,18 +208,14 @@ void Gradients::scale(double factor) {
 
 // ---- modes ----
 
-NoGrad::NoGrad() : ThreadMode(no_grad) {}
-bool NoGrad::active() { return no_grad; }
-
 Training::Training(uint64_t seed, double dropout_share)
-    : ThreadMode(training), before_(training_stream), share_before_(training_share) {
+    : before_(training_stream), share_before_(training_share) {
   if (!(dropout_share >= 0 && dropout_share <= 1))
     fail("Training", fmt::format("dropout_share must be in [0, 1]: {}", dropout_share));
   training_stream = {seed, 0};
   training_share = dropout_share;
 }
 Training::~Training() { training_stream = before_, training_share = share_before_; }
-bool Training::active() { return training; }
 double Training::dropout_share() { return training_share; }
 std::pair<uint64_t, uint64_t> Training::next_stream() {
   return {training_stream.first, training_stream.second++};
@@ -238,11 +226,5 @@ Scope::Scope(const std::string& name) : before_(scope_path) {
 }
 Scope::~Scope() { scope_path = before_; }
 std::string Scope::path() { return scope_path ? *scope_path : std::string(); }
-
-KeepValues::KeepValues() : ThreadMode(keep_values) {}
-bool KeepValues::active() { return keep_values; }
-
-CheckFinite::CheckFinite() : ThreadMode(check_finite_mode) {}
-bool CheckFinite::active() { return check_finite_mode; }
 
 }  // namespace gradus

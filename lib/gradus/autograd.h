@@ -75,8 +75,9 @@ class Node {
   Backward backward;
   /// The line of the user's code that called for it.
   Caller caller;
-  /// Kept only under KeepValues, as are those of all inputs, constants included.
+  /// Kept only under KeepValues.
   Tensor value;
+  /// Kept only under KeepValues and CheckFinite, constants included.
   std::vector<Tensor> input_values;
 };
 
@@ -191,10 +192,10 @@ class Gradients {
  public:
   struct Entry {
     std::shared_ptr<Node> node;
-    /// Undefined while the gradient has only `rows`.
+    /// Undefined while the gradient has only `rows`, which are used no longer than that.
     Tensor dense;
-    /// Used only while `dense` is undefined.
     std::vector<RowGradient> rows;
+    bool arrived() const { return dense.defined() || !rows.empty(); }
     /// All of it into `dense`.
     void make_dense();
   };
@@ -246,34 +247,31 @@ Var tap(const Input& x, std::string label);
 /// The value of x as a constant.
 Var stop_gradient(const Var& x);
 
-/// A mode of this thread that is on within the lifetime of an object of one of the classes below.
+/// A mode of this thread that is on within the lifetime of an object of its class, one of those below.
+template <class Mode>
 class ThreadMode {
  public:
+  ThreadMode() = default;
   ThreadMode(const ThreadMode&) = delete;
   ~ThreadMode() { on_ = before_; }
-
- protected:
-  explicit ThreadMode(bool& on) : on_(on), before_(std::exchange(on, true)) {}
+  static bool active() { return on_; }
 
  private:
-  bool &on_, before_;
+  inline static thread_local constinit bool on_ = false;
+  bool before_ = std::exchange(on_, true);
 };
 
 /// Within its lifetime, on this thread, nothing is recorded.
-struct NoGrad : ThreadMode {
-  NoGrad();
-  static bool active();
-};
+struct NoGrad : ThreadMode<NoGrad> {};
 
 /// Within its lifetime, on this thread, modules behave as in training: dropout drops. The same seed drops the
 /// same entries, provided the ops run in the same order. Not the seed of an Rng in use: that draws the same
 /// words, and the first mask would be the signs of the first weights. Dropout drops with dropout_share p, which
 /// may rise (Morerio et al. 2017, 1703.06229). @throws Error "[Training] dropout_share must be in [0, 1]: 2".
-class Training : public ThreadMode {
+class Training : public ThreadMode<Training> {
  public:
   explicit Training(uint64_t seed, double dropout_share = 1);
   ~Training();
-  static bool active();
   /// 0 outside.
   static double dropout_share();
   /// A number for the next random op: (seed, how many were drawn before).
@@ -298,17 +296,11 @@ class Scope {
 };
 
 /// Within its lifetime, on this thread, nodes keep their values (for traces and error reports).
-struct KeepValues : ThreadMode {
-  KeepValues();
-  static bool active();
-};
+struct KeepValues : ThreadMode<KeepValues> {};
 
 /// Within its lifetime, on this thread, every recorded op's output is checked; the first NaN or infinity throws
 /// NotFinite "[op] ...", naming scope, the line of the call, shape, and ranges and counts of bad values of the
 /// inputs. Nodes keep their inputs, so that backward(loss, {.check_finite = true}) can tell as much.
-struct CheckFinite : ThreadMode {
-  CheckFinite();
-  static bool active();
-};
+struct CheckFinite : ThreadMode<CheckFinite> {};
 
 }  // namespace gradus

@@ -18,9 +18,9 @@ Gradients BackwardPass::run(const Input& loss) {
   for (size_t k = nodes_.size(); k-- > 0;) {
     Node& node = *nodes_[k];
     Slot& slot = slots_[k];
-    if (options_.trace) trace_node(node, slot.arrived() ? densify(slot.entry) : Tensor());
+    if (options_.trace) trace_node(node, slot.entry.arrived() ? densify(slot.entry) : Tensor());
     // A leaf (a parameter) keeps what has arrived: that is the result. Where nothing has, nothing is sent on.
-    if (node.inputs.empty() || !slot.arrived()) continue;
+    if (node.inputs.empty() || !slot.entry.arrived()) continue;
 
     // What goes wrong in a closure belongs to the op's call.
     At at(node.backward ? node.caller : loss.caller());
@@ -90,7 +90,7 @@ Gradients BackwardPass::kept_gradients() {
   Gradients out;
   for (size_t k = 0; k < nodes_.size(); ++k) {
     Gradients::Entry& entry = slots_[k].entry;
-    if (!slots_[k].arrived() || !(nodes_[k]->inputs.empty() || slots_[k].kept)) continue;
+    if (!entry.arrived() || !(nodes_[k]->inputs.empty() || slots_[k].kept)) continue;
     if (entry.dense.defined()) entry.make_dense();
     out.entries_.push_back(std::move(entry));
   }

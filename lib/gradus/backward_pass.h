@@ -20,7 +20,6 @@ class BackwardPass {
   struct Slot {
     Gradients::Entry entry;
     bool kept = false;  // asked for by BackwardOptions::keep
-    bool arrived() const { return entry.dense.defined() || !entry.rows.empty(); }
   };
   // What the trace will tell of a node.
   struct Seen {

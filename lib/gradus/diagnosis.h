@@ -64,7 +64,7 @@ enum class Mistake {
 /// "mask leak" and the like.
 const char* name_of(Mistake mistake);
 
-/// The diagnosis of one input. `analytic` and `numeric` are gradients under one random dy, in the input's
+/// The diagnosis of one input. `analytic` and `numeric` are gradients (f64) under one random dy, in the input's
 /// shape, so that a tool can draw yours | numeric | difference; numeric is NaN at the elements of a large input
 /// that were not differentiated. If the backward loses the contributions of other uses, both are taken with
 /// such uses present, since the mistake does not show without them.
@@ -73,7 +73,6 @@ struct InputDiagnosis {
   Mistake mistake = Mistake::none;
   /// What to look for, with figures; empty when all is well.
   std::string sentence = {};
-  /// f64.
   Tensor analytic, numeric;
   /// Largest |analytic - numeric| in J / max(floor, |analytic|, |numeric|).
   double worst_error = 0;

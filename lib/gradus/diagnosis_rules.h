@@ -23,10 +23,8 @@ struct Matrix {
 struct Evidence {
   std::string name;
   Shape in, out;
-  /// f's result.
-  std::vector<double> output;
-  /// N numbers.
-  std::vector<double> input;
+  /// f's result, and the N numbers of the input.
+  std::vector<double> output, input;
   /// K outputs one by one, in row-major order; else random sums of them.
   bool each_output;
   /// [K, N]

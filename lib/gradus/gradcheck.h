@@ -16,9 +16,8 @@ struct GradcheckOptions {
   /// On |analytic - numeric| / max(|analytic|, |numeric|, a hundredth of the parameter's largest gradient), as
   /// far as differences can tell.
   double tolerance = 1e-6;
-  /// A parameter with more is checked along `directions` random directions.
+  /// A parameter with more is checked along `directions` random directions, at least one.
   int64_t max_elements = 400;
-  /// At least one is taken.
   int directions = 6;
   uint64_t seed = 1;
   /// Of the inputs, for messages; those that have none are input0, input1, ...

@@ -32,16 +32,14 @@ void with_type(DType dtype, const char* where, F&& f) {
 /// The same as visit for f32 and f64 only. @throws Error "[where] needs f32 or f64 numbers".
 template <class F>
 void visit_floating(const Tensor& t, const char* where, F&& f) {
-  with_type(t.dtype(), where, [&](auto type) { f(static_cast<decltype(type)*>(t.raw())); });
+  with_type(t.dtype(), where, [&]<class T>(T) { f(static_cast<T*>(t.raw())); });
 }
 
 /// The numbers of t as T*, T being float or double. @throws Error when t has another element type.
 template <class T>
 T* data(const Tensor& t) {
-  if constexpr (std::is_same_v<T, float>)
-    return t.f32();
-  else
-    return t.f64();
+  if constexpr (std::is_same_v<T, float>) return t.f32();
+  else return t.f64();
 }
 
 /// y_i = f(x_i, more_i, ...), for map and zip. @throws Error unless all have one shape and one type.
@@ -53,8 +51,7 @@ Tensor each_element(const char* where, F&& f, const Tensor& x, const Tensors&...
     fail(where, (std::string("element types must agree: ") + name_of(x.dtype()) + ... +
                  (std::string(" and ") + name_of(more.dtype()))));
   Tensor y(x.shape(), x.dtype());
-  with_type(x.dtype(), where, [&](auto type) {
-    using T = decltype(type);
+  with_type(x.dtype(), where, [&]<class T>(T) {
     auto loop = [&f, n = x.numel()](T* out, const auto*... in) {
       for (int64_t i = 0; i < n; ++i) out[i] = static_cast<T>(f(in[i]...));
     };

@@ -71,9 +71,7 @@ class Tensor {
   /// The same numbers under another shape; one axis may be -1 (worked out). A view.
   /// @throws Error "[reshape] the number of elements must stay: [2, 3] to [4]"
   Tensor reshape(const std::vector<int64_t>& dims) const;
-  Tensor reshape(std::initializer_list<int64_t> dims) const {
-    return reshape(std::vector<int64_t>(dims));
-  }
+  Tensor reshape(std::initializer_list<int64_t> dims) const { return reshape(std::vector<int64_t>(dims)); }
   Tensor reshape(const Shape& shape) const;
   /// Entries begin .. end-1 of the first axis. A view. @throws Error when out of range.
   Tensor rows(int64_t begin, int64_t end) const;

@@ -62,8 +62,7 @@ Tensor zip_broadcast(const Tensor& a, const Tensor& b, const char* op, F&& f) {
   Tensor y(broadcast(a.shape(), b.shape(), op), a.dtype());
   Walk walk(y.shape(), {a.shape(), b.shape()});
   const int64_t n = walk.length();
-  with_type(y.dtype(), op, [&](auto type) {
-    using T = decltype(type);
+  with_type(y.dtype(), op, [&]<class T>(T) {
     const T *pa = data<T>(a), *pb = data<T>(b);
     T* py = data<T>(y);
     walk.for_each_run([&](int64_t start, const int64_t* offset) {
