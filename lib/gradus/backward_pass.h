@@ -19,7 +19,8 @@ class BackwardPass {
   // The gradient of a node, as far as it has been added up.
   struct Slot {
     Gradients::Entry entry;
-    bool kept = false;  // asked for by BackwardOptions::keep
+    // Asked for by BackwardOptions::keep.
+    bool kept = false;
   };
   // What the trace will tell of a node.
   struct Seen {
@@ -40,13 +41,16 @@ class BackwardPass {
   void finish_trace();
 
   const BackwardOptions& options_;
-  std::vector<std::shared_ptr<Node>> nodes_;  // all that the loss depends on, oldest first
-  std::vector<Slot> slots_;                   // of each
+  // All that the loss depends on, oldest first, with the slot and the place of each.
+  std::vector<std::shared_ptr<Node>> nodes_;
+  std::vector<Slot> slots_;
   std::unordered_map<const Node*, size_t> index_;
-  // Of the running closure:
-  std::vector<std::pair<int, Tensor>> parts_;  // of inputs, what is wanted by itself and added at its end
-  std::vector<const Slot*> lent_;              // whose accumulators it holds through into()
-  Tensor dy_;                                  // under check_finite
+  // Of the running closure: of inputs, what is wanted by itself and added at its end.
+  std::vector<std::pair<int, Tensor>> parts_;
+  // Whose accumulators it holds through into().
+  std::vector<const Slot*> lent_;
+  // What it was given, under check_finite.
+  Tensor dy_;
   std::unordered_map<const Node*, Seen> seen_;
 };
 

@@ -3,8 +3,6 @@
 // Internal: the rules behind diagnose(). Not installed.
 
 #include <optional>
-#include <string>
-#include <vector>
 
 #include <gradus/diagnosis.h>
 

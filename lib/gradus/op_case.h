@@ -1,9 +1,5 @@
 #pragma once
 
-#include <functional>
-#include <string>
-#include <vector>
-
 #include <gradus/autograd.h>
 
 namespace gradus {
@@ -61,9 +57,8 @@ struct OpCaseRegistration {
 #define GRADUS_OP_CASES_CONCAT(a, b) GRADUS_OP_CASES_CONCAT2(a, b)
 /// GRADUS_OP_CASES({"swish", {{2, 5}}, [](auto& in) { return swish(in[0]); }, [](auto& in) { ... }}, ...);
 /// at namespace scope, once or more in a file; or of a vector of cases.
-#define GRADUS_OP_CASES(...)                                                                          \
-  [[maybe_unused]] static const ::gradus::OpCaseRegistration GRADUS_OP_CASES_CONCAT(gradus_op_cases_, \
-                                                                                    __LINE__)(        \
-      std::vector<::gradus::OpCase>{__VA_ARGS__})
+#define GRADUS_OP_CASES(...)                                                         \
+  [[maybe_unused]] static const ::gradus::OpCaseRegistration GRADUS_OP_CASES_CONCAT( \
+      gradus_op_cases_, __LINE__)(std::vector<::gradus::OpCase>{__VA_ARGS__})
 
 }  // namespace gradus

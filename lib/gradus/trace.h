@@ -1,10 +1,7 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
-#include <gradus/error.h>
 #include <gradus/tensor.h>
 
 namespace gradus {
