@@ -77,13 +77,11 @@ struct InputDiagnosis {
   int64_t worst = -1;
 };
 
+/// Of the worst input, or of f itself: then `name` and `inputs` are empty.
 struct Diagnosis {
-  /// Of the worst input, or of f itself.
   Mistake mistake = Mistake::none;
-  /// Of that input; empty where f itself is at fault.
   std::string name = {};
   std::string sentence = {};
-  /// Empty where f itself is at fault.
   std::vector<InputDiagnosis> inputs = {};
   /// Random, of f's shape: the gradients that are drawn are under it.
   Tensor dy = {};

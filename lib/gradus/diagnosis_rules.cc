@@ -31,10 +31,6 @@ bool fits(const Evidence& e, F expected) {
   return everywhere(e, [&](auto k, auto c) { return small(e.a(k, c) - expected(k, c), e); });
 }
 
-int64_t along(const Shape& shape, int axis, int64_t position) {
-  return position / shape.stride(axis) % shape[axis];
-}
-
 std::string list_of(const Evidence& e, const std::vector<int64_t>& positions) {
   std::string text;
   for (size_t i = 0; i < positions.size() && i < 4; ++i)
@@ -52,17 +48,16 @@ std::optional<Finding> kink(const Evidence& e, double tolerance) {
     return bend >= 1e-3 * std::max(e.floor, std::abs(b)) && std::abs(a - b) <= 0.51 * bend;
   });
   if (!any || !bent) return {};
-  return Finding{Mistake::kink, "the function has a kink there (relu, max, abs?): move the point"};
+  return Finding(Mistake::kink, "the function has a kink there (relu, max, abs?): move the point");
 }
 
 std::optional<Finding> not_connected(const Evidence& e, double) {
   if (!fits(e, [](auto, auto) { return 0.0; })) return {};
-  return Finding{
-      Mistake::not_connected,
-      e.reached
-          ? "its gradient is zero, but the result depends on it: does the backward add to every input? Is "
-            "there a 1/N of whole numbers in it? That is 0; 1.0 / N is not"
-          : "no gradient reached it: the graph is not connected"};
+  if (!e.reached)
+    return Finding(Mistake::not_connected, "no gradient reached it: the graph is not connected");
+  return Finding(Mistake::not_connected,
+                 "its gradient is zero, but the result depends on it: does the backward add to every input? "
+                 "Is there a 1/N of whole numbers in it? That is 0; 1.0 / N is not");
 }
 
 // Evidence::a or b.
@@ -87,20 +82,19 @@ std::vector<int64_t> wrong_where_zero(const Evidence& e, Entry entry) {
 std::optional<Finding> mask_leak(const Evidence& e, double) {
   std::vector<int64_t> leaking = wrong_where_zero(e, &Evidence::b);
   if (leaking.empty()) return {};
-  return Finding{
-      Mistake::mask_leak,
-      fmt::format("a gradient leaks to elements that have no influence on the result (masked or padded "
-                  "positions?): {}",
-                  list_of(e, leaking))};
+  return Finding(Mistake::mask_leak,
+                 "a gradient leaks to elements that have no influence on the result (masked or padded "
+                 "positions?): {}",
+                 list_of(e, leaking));
 }
 
 std::optional<Finding> incomplete(const Evidence& e, double) {
   std::vector<int64_t> missing = wrong_where_zero(e, &Evidence::a);
   if (missing.empty() || static_cast<int64_t>(missing.size()) == e.numeric.cols) return {};
-  return Finding{Mistake::incomplete,
-                 fmt::format("some elements receive no gradient, the others the right one (does a "
-                             "loop end too early?): {}",
-                             list_of(e, missing))};
+  return Finding(
+      Mistake::incomplete,
+      "some elements receive no gradient, the others the right one (does a loop end too early?): {}",
+      list_of(e, missing));
 }
 
 // What a factor may come from: a size, its root, or a number from calculus.
@@ -136,17 +130,15 @@ std::optional<Finding> factor(const Evidence& e, double) {
   if (bb == 0) return {};
   double ratio = ab / bb;
   if (!fits(e, [&](auto k, auto c) { return ratio * e.b(k, c); })) return {};
-  if (std::abs(ratio + 1) < 1e-3) return Finding{Mistake::sign, "it has the wrong sign everywhere"};
-  return Finding{Mistake::factor,
-                 fmt::format("it is {:.6g} times what it should be{}", ratio, origin_of(ratio, e))};
+  if (std::abs(ratio + 1) < 1e-3) return Finding(Mistake::sign, "it has the wrong sign everywhere");
+  return Finding(Mistake::factor, "it is {:.6g} times what it should be{}", ratio, origin_of(ratio, e));
 }
 
 std::optional<Finding> swapped(const Evidence& e, const std::vector<Evidence>& others) {
   for (const Evidence& o : others)
     if (o.name != e.name && o.in == e.in && o.elements == e.elements &&
         fits(e, [&](auto k, auto c) { return o.b(k, c); }))
-      return Finding{Mistake::swapped,
-                     fmt::format("it is the gradient of {}: are the two inputs exchanged?", o.name)};
+      return Finding(Mistake::swapped, "it is the gradient of {}: are the two inputs exchanged?", o.name);
   return {};
 }
 
@@ -174,14 +166,12 @@ std::optional<Finding> transposed(const Evidence& e, double) {
       if (everywhere(e, [&](auto k, auto c) {
             return small(e.analytic.at(k, exchanged(e.in, i, j, e.element(c))) - e.b(k, c), e);
           }))
-        return Finding{Mistake::transposed,
-                       fmt::format("it is transposed: axes {} and {} are exchanged", i, j)};
+        return Finding(Mistake::transposed, "it is transposed: axes {} and {} are exchanged", i, j);
   for (int i = 0; e.each_output && i < e.out.dims(); ++i)
     for (int j = i + 1; j < e.out.dims(); ++j)
       for (const Shape& shape : {e.out, turned(e.out, i, j)})  // to and fro
         if (fits(e, [&](auto k, auto c) { return e.b(exchanged(shape, i, j, k), c); }))
-          return Finding{Mistake::transposed,
-                         fmt::format("dy is transposed: its axes {} and {} are exchanged", i, j)};
+          return Finding(Mistake::transposed, "dy is transposed: its axes {} and {} are exchanged", i, j);
   return {};
 }
 
@@ -201,13 +191,11 @@ std::optional<Finding> softmax_diagonal(const Evidence& e, double) {
     all_outputs = all_outputs && small(e.a(k, k) - e.output[static_cast<size_t>(k)], e);
   }
   if (!beside || (!all_equal && !all_outputs)) return {};
-  return Finding{
-      Mistake::softmax_diagonal,
-      all_equal
-          ? "only the diagonal of the Jacobian is there, y (1 - y): outputs that sum to 1 compete, so "
-            "that raising one lowers the others; dx = y (dy - (dy . y))"
-          : "it is dy y without - y (dy . y): outputs that sum to 1 compete, so that raising one lowers "
-            "the others"};
+  const char* compete = "outputs that sum to 1 compete, so that raising one lowers the others";
+  if (!all_equal) return Finding(Mistake::softmax_diagonal, "it is dy y without - y (dy . y): {}", compete);
+  return Finding(Mistake::softmax_diagonal,
+                 "only the diagonal of the Jacobian is there, y (1 - y): {}; dx = y (dy - (dy . y))",
+                 compete);
 }
 
 // The places along an axis of dy with an `entry` in column c that is not 0.
@@ -244,24 +232,20 @@ std::optional<Finding> one_contribution(const Evidence& e, double) {
     }
     if (!fit || fixed < 0) continue;
     if (all_last)
-      return Finding{
-          Mistake::overwritten,
-          fmt::format("contributions along axis {} of dy are overwritten instead of added (= where += is "
-                      "needed): only the last one is there",
-                      axis)};
+      return Finding(Mistake::overwritten,
+                     "contributions along axis {} of dy are overwritten instead of added (= where += is "
+                     "needed): only the last one is there",
+                     axis);
     const bool broadcast = full && all_equal && one_place;
     if (all_first && !broadcast)
-      return Finding{
-          Mistake::overwritten,
-          fmt::format(
-              "of the contributions along axis {} of dy only the first one is there: is the sum over that "
-              "axis missing, or does = stand where += is needed, in a loop that runs backwards?",
-              axis)};
+      return Finding(Mistake::overwritten,
+                     "of the contributions along axis {} of dy only the first one is there: is the sum over "
+                     "that axis missing, or does = stand where += is needed, in a loop that runs backwards?",
+                     axis);
     if (one_place)
-      return Finding{Mistake::broadcast_sum,
-                     fmt::format("the sum over axis {} of dy is missing{}: only entry {} of {} is there",
-                                 axis, broadcast ? ", along which it was broadcast" : "", fixed,
-                                 e.out[axis])};
+      return Finding(Mistake::broadcast_sum,
+                     "the sum over axis {} of dy is missing{}: only entry {} of {} is there", axis,
+                     broadcast ? ", along which it was broadcast" : "", fixed, e.out[axis]);
   }
   return {};
 }
@@ -278,11 +262,10 @@ std::optional<Finding> skipped(const Evidence& e, double) {
     std::set_difference(should.begin(), should.end(), send.begin(), send.end(), std::back_inserter(missing));
     if (missing.empty() || send.empty()) continue;
     if (fits(e, [&](auto k, auto c) { return send.count(along(e.out, axis, k)) ? e.b(k, c) : 0.0; }))
-      return Finding{
-          Mistake::incomplete,
-          fmt::format("along axis {} of dy nothing comes from entry {}, the others are right: does a loop "
-                      "begin late or end early?",
-                      axis, fmt::join(missing, ", "))};
+      return Finding(Mistake::incomplete,
+                     "along axis {} of dy nothing comes from entry {}, the others are right: does a loop "
+                     "begin late or end early?",
+                     axis, fmt::join(missing, ", "));
   }
   return {};
 }
@@ -298,8 +281,8 @@ std::optional<Finding> shifted(const Evidence& e, double) {
         return small(e.analytic.at(k, e.element(c) + by * e.in.stride(axis)) - e.b(k, c), e);
       });
       if (fit && compared > 1)
-        return Finding{Mistake::shifted,
-                       fmt::format("it is shifted by {} along axis {}: is an index off by one?", by, axis)};
+        return Finding(Mistake::shifted, "it is shifted by {} along axis {}: is an index off by one?", by,
+                       axis);
     }
   return {};
 }

@@ -2,6 +2,8 @@
 
 // Internal: the rules behind diagnose(). Not installed.
 
+#include <fmt/core.h>
+
 #include <optional>
 
 #include <gradus/diagnosis.h>
@@ -22,7 +24,8 @@ struct Evidence {
   std::string name;
   Shape in, out;
   /// f's result, and the N numbers of the input.
-  std::vector<double> output, input;
+  std::vector<double> output;
+  std::vector<double> input;
   /// K outputs one by one, in row-major order; else random sums of them.
   bool each_output;
   /// [K, N]
@@ -51,6 +54,9 @@ struct Evidence {
 struct Finding {
   Mistake mistake;
   std::string sentence;
+  template <class... Args>
+  Finding(Mistake m, fmt::format_string<Args...> text, Args&&... args)
+      : mistake(m), sentence(fmt::format(text, std::forward<Args>(args)...)) {}
 };
 
 /// The first rule that explains the whole difference, or Mistake::unknown. `others` are all inputs.
@@ -62,6 +68,11 @@ std::optional<Finding> wrong_slope(const Evidence& e, const std::vector<Evidence
 
 /// Why f is unfit for differences: not f64, not finite, not the same twice. Mistake::none where it is fit.
 Diagnosis unfit(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters);
+
+/// The index along an axis of the element at a row-major position.
+inline int64_t along(const Shape& shape, int axis, int64_t position) {
+  return position / shape.stride(axis) % shape[axis];
+}
 
 /// "[3,17]" for a row-major position; "" for a scalar.
 std::string element_name(const Shape& shape, int64_t position);

@@ -3,10 +3,7 @@
 
 #include <gradus/diagnosis_rules.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -70,7 +67,7 @@ int64_t within(const Shape& small, const Shape& large, int64_t position) {
   for (int axis = 0; axis < small.dims(); ++axis) {
     int in_large = axis + large.dims() - small.dims();
     if (small[axis] != large[in_large] && small[axis] != 1) return -1;
-    if (small[axis] > 1) out += position / large.stride(in_large) % large[in_large] * small.stride(axis);
+    if (small[axis] > 1) out += along(large, in_large, position) * small.stride(axis);
   }
   return out;
 }
@@ -86,20 +83,18 @@ class Reading {
         (alike_ && e.each_output && k != p.n ? beside_ : own_).push_back(p);
         if (!std::isfinite(p.yours)) finite_ = false;
       }
+    all_ = own_;
+    all_.insert(all_.end(), beside_.begin(), beside_.end());
   }
 
   std::optional<Finding> find() const {
     if (!finite_) return {};
-    if (beside_.empty()) {
-      if (auto found = by_factors(own_, false, "it")) return found;
-      for (auto rule : {&Reading::by_product, &Reading::by_own, &Reading::by_invariant})
-        if (auto found = (this->*rule)()) return found;
-      return {};
-    }
-    if (auto found = by_axis()) return found;
-    if (auto found = by_row()) return found;
-    if (auto found = by_factors(all(), false, "it")) return found;
-    for (auto rule : {&Reading::by_term, &Reading::by_own, &Reading::by_weights, &Reading::by_invariant})
+    using R = Reading;
+    using Rules = std::vector<std::optional<Finding> (R::*)() const>;
+    const Rules for_elements{&R::by_factor, &R::by_product, &R::by_own, &R::by_invariant};
+    const Rules for_rows{&R::by_axis, &R::by_row,     &R::by_factor,   &R::by_term,
+                         &R::by_own,  &R::by_weights, &R::by_invariant};
+    for (auto rule : beside_.empty() ? for_elements : for_rows)
       if (auto found = (this->*rule)()) return found;
     return {};
   }
@@ -113,14 +108,10 @@ class Reading {
   double x(int64_t i) const { return e_.input[static_cast<size_t>(i)]; }
   double y(int64_t i) const { return e_.output[static_cast<size_t>(i)]; }
 
-  Places all() const {
-    Places out = own_;
-    out.insert(out.end(), beside_.begin(), beside_.end());
-    return out;
+  template <class... Args>
+  Finding finding(fmt::format_string<Args...> text, Args&&... args) const {
+    return {beside_.empty() ? Mistake::slope : Mistake::cross_terms, text, std::forward<Args>(args)...};
   }
-
-  static Finding slope(const std::string& text) { return {Mistake::slope, text}; }
-  static Finding cross(const std::string& text) { return {Mistake::cross_terms, text}; }
 
   // The terms of x and y at each place, and the other inputs; with `of_output` x and y where dy stands.
   std::vector<Factor> factors(const Places& places, bool of_output) const {
@@ -182,7 +173,6 @@ class Reading {
   // yours = right without a factor, with one too many, or with one in place of another.
   std::optional<Finding> by_factors(const Places& places, bool of_output, const std::string& what) const {
     const std::vector<Factor> known = factors(places, of_output);
-    auto named = [&](const std::string& text) { return beside_.empty() ? slope(text) : cross(text); };
     for (bool with_number : {false, true})
       for (const Factor& f : known)
         for (bool lacks : {true, false}) {
@@ -191,13 +181,13 @@ class Reading {
           if (!agree(places, left, right, c)) continue;
           const char* text = lacks ? "{} lacks the factor {}{}"
                                    : "{} has a factor {} too many, or the division by it is missing{}";
-          return named(fmt::format(fmt::runtime(text), what, f.text, besides(c)));
+          return finding(fmt::runtime(text), what, f.text, besides(c));
         }
     for (size_t i = 0; i < known.size(); ++i)  // what is more usual stands in front
       for (size_t j = 0; j < i; ++j)
         for (auto [is, should] : {std::pair(&known[i], &known[j]), std::pair(&known[j], &known[i])})
           if (agree(places, should, is))
-            return named(fmt::format("{} has {} where {} belongs", what, is->text, should->text));
+            return finding("{} has {} where {} belongs", what, is->text, should->text);
     return {};
   }
 
@@ -217,9 +207,9 @@ class Reading {
     }
     if (!any) return {};
     const std::string twice = fmt::format("{} is used twice, as in y = {} f({})", e_.name, e_.name, e_.name);
-    if (only_straight) return slope(twice + ": it is dy f alone, and what goes through f is missing");
-    if (no_straight) return slope(twice + ": only what goes through f is there, and dy f is missing");
-    if (subtracted) return slope(twice + ": what goes through f is subtracted where it must be added");
+    if (only_straight) return finding("{}: it is dy f alone, and what goes through f is missing", twice);
+    if (no_straight) return finding("{}: only what goes through f is there, and dy f is missing", twice);
+    if (subtracted) return finding("{}: what goes through f is subtracted where it must be added", twice);
     return by_factors(through, false, twice + ": what goes through f");
   }
 
@@ -233,13 +223,12 @@ class Reading {
         out.push_back(axis);
     return out;
   }
-  int64_t place(int64_t position, int axis) const { return position / e_.in.stride(axis) % e_.in[axis]; }
+  int64_t place(int64_t position, int axis) const { return along(e_.in, axis, position); }
 
   std::optional<Finding> by_axis() const {
     std::vector<int> yours = axes_of(&Place::yours), right = axes_of(&Place::right);
     if (yours.size() != 1 || right.size() != 1 || yours == right) return {};
-    return Finding{Mistake::wrong_axis,
-                   fmt::format("it sums along axis {}, and must along axis {}", yours[0], right[0])};
+    return Finding(Mistake::wrong_axis, "it sums along axis {}, and must along axis {}", yours[0], right[0]);
   }
 
   // Where the row begins that the element stands in.
@@ -252,7 +241,7 @@ class Reading {
   std::optional<Finding> by_row() const {
     const std::vector<int> axes = axes_of(&Place::right);
     std::map<int64_t, Places> rows;
-    for (const Place& p : all()) rows[row_of(p.k, axes)].push_back(p);
+    for (const Place& p : all_) rows[row_of(p.k, axes)].push_back(p);
     double low = INFINITY, high = -INFINITY;
     for (const auto& [first, places] : rows) {
       const double c = constant(places, nullptr, nullptr);
@@ -262,10 +251,10 @@ class Reading {
       high = std::max(high, c);
     }
     if (rows.size() < 2) return {};
-    return slope(
-        fmt::format("it is right but for a factor of each row, from {:.3g} to {:.3g}: is a division by "
-                    "the row's sum, length or deviation missing?",
-                    low, high));
+    return Finding(Mistake::slope,
+                   "it is right but for a factor of each row, from {:.3g} to {:.3g}: is a division by the "
+                   "row's sum, length or deviation missing?",
+                   low, high);
   }
 
   // Of dx = ... - v (dy . u) this term: missing, with the wrong sign, or of another size. What is missing at
@@ -273,35 +262,34 @@ class Reading {
   std::optional<Finding> by_term() const {
     std::vector<int> axes = axes_of(&Place::right);
     if (axes.empty()) return {};
-    const Places places = all();
     auto row = [&](int64_t position) { return static_cast<size_t>(row_of(position, axes)); };
     auto beside = [&](auto holds) { return std::all_of(beside_.begin(), beside_.end(), holds); };
-    using Weight = std::function<double(int64_t)>;
-    const std::array<std::pair<std::string, Weight>, 4> weights{
-        {{"", [](int64_t) { return 1.0; }},
-         {"y", [&](int64_t i) { return y(i); }},
-         {"exp(y)", [&](int64_t i) { return std::exp(y(i)); }},
-         {e_.name, [&](int64_t i) { return x(i); }}}};
+    const std::pair<std::string, std::function<double(int64_t)>> weights[] = {
+        {"", [](int64_t) { return 1.0; }},
+        {"y", [&](int64_t i) { return y(i); }},
+        {"exp(y)", [&](int64_t i) { return std::exp(y(i)); }},
+        {e_.name, [&](int64_t i) { return x(i); }}};
     for (const auto& [v_name, v] : weights)
       for (const auto& [u_name, u] : weights) {
         std::vector<double> size(static_cast<size_t>(e_.in.numel())), largest(size.size());
-        for (const Place& p : places)
+        for (const Place& p : all_)
           if (double w = u(p.k) * v(p.n), &most = largest[row(p.k)]; std::abs(w) > most)
             most = std::abs(w), size[row(p.k)] = (p.right - p.yours) / w;
         bool fit = true;
-        for (const Place& p : places)
+        for (const Place& p : all_)
           fit = fit && row(p.k) == row(p.n) && near(p.right, p.yours + size[row(p.k)] * u(p.k) * v(p.n));
         if (!fit) continue;
         std::string term = "the term with " + v_name + (v_name.empty() ? "" : " ") +
                            (u_name.empty() ? "sum(dy)" : "(dy . " + u_name + ")");
         if (beside([&](const Place& p) { return near(p.yours, -p.right); }))
-          return cross(term +
-                       " has the wrong sign: what is averaged over a row is added (+) where it must be "
-                       "subtracted (-), or the other way round");
+          return finding(
+              "{} has the wrong sign: what is averaged over a row is added (+) where it must be subtracted "
+              "(-), or the other way round",
+              term);
         const bool missing = beside([&](const Place& p) { return near(p.yours, 0); });
-        return cross(
-            term + ", summed over a row, is missing" +
-            (missing ? ": raising one element moves the results of the others" : " or of the wrong size"));
+        return finding(
+            "{}, summed over a row, is missing{}", term,
+            missing ? ": raising one element moves the results of the others" : " or of the wrong size");
       }
     return {};
   }
@@ -323,13 +311,15 @@ class Reading {
         for (size_t i = 0; i < own_.size(); ++i)
           difference[i].yours -= own_[i].right, difference[i].right = sign * f.at[i];
         if (!std::all_of(difference.begin(), difference.end(), equal)) continue;
-        std::string text = fmt::format("{} dy times {} too {}", what, f.text, sign > 0 ? "large" : "small");
-        if (f.text == "1" && sign < 0) text += ": dy itself is missing, as of a residual, y = x + f(x)";
-        return beside_.empty() ? slope(text) : cross(text);
+        const char* residual = ": dy itself is missing, as of a residual, y = x + f(x)";
+        return finding("{} dy times {} too {}{}", what, f.text, sign > 0 ? "large" : "small",
+                       f.text == "1" && sign < 0 ? residual : "");
       }
     if (beside_.empty()) return {};
-    return cross(what + " not");
+    return finding("{} not", what);
   }
+
+  std::optional<Finding> by_factor() const { return by_factors(all_, false, "it"); }
 
   // Of what goes from one element to the others: the numbers that weigh dy in the sum, and those of the sum.
   std::optional<Finding> by_weights() const {
@@ -369,16 +359,14 @@ class Reading {
         const bool last = axis == e_.in.dims() - 1;
         std::string line = last ? "row" : fmt::format("line along axis {}", axis), which = line;
         if (e_.in.dims() > 1) which += fmt::format(" {}", broken / (last ? n : 1));
-        return Finding{
+        return Finding(
             Mistake::invariant,
-            scaled ? fmt::format(
-                         "each {0} of the gradient times its {0} of {1} must sum to 0, as the result does "
-                         "not change when a {0} of {1} is scaled; {2} of yours gives {3:.3g}",
-                         line, e_.name, which, by)
-                   : fmt::format(
-                         "each {0} of the gradient must sum to 0, as the result does not change when the "
-                         "same number is added to a whole {0} of {1}; {2} of yours sums to {3:.3g}",
-                         line, e_.name, which, by)};
+            fmt::runtime(
+                scaled ? "each {0} of the gradient times its {0} of {1} must sum to 0, as the result "
+                         "does not change when a {0} of {1} is scaled; {2} of yours gives {3:.3g}"
+                       : "each {0} of the gradient must sum to 0, as the result does not change when the "
+                         "same number is added to a whole {0} of {1}; {2} of yours sums to {3:.3g}"),
+            line, e_.name, which, by);
       }
     return {};
   }
@@ -386,7 +374,8 @@ class Reading {
   const Evidence& e_;
   const std::vector<Evidence>& others_;
   bool alike_, finite_ = true;
-  Places own_, beside_;  // on the diagonal of a Jacobian of equal shapes, or all; and beside it
+  // On the diagonal of a Jacobian of equal shapes, or all; beside it; and both one after the other.
+  Places own_, beside_, all_;
 };
 
 }  // namespace
