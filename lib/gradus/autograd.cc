@@ -95,9 +95,7 @@ Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backwa
       text += fmt::format("; input {}: {}", i, describe(inputs[i].value()));
     fail_not_finite(op, text);
   }
-  bool wanted =
-      !NoGrad::active() && std::any_of(inputs.begin(), inputs.end(), [](const Var& v) { return v.requires_grad(); });
-  if (!wanted) return Var(std::move(output));
+  if (NoGrad::active() || std::ranges::none_of(inputs, &Var::requires_grad)) return Var(std::move(output));
   if (!backward) fail(op, "the backward is empty");
   auto node = std::make_shared<Node>(op, output.shape(), output.dtype());
   node->inputs.reserve(inputs.size());
@@ -147,8 +145,7 @@ void Gradients::Entry::make_dense() {
 
 const Gradients::Entry* Gradients::find(const Var& x) const {
   if (!x.node()) return nullptr;
-  auto at = std::lower_bound(entries_.begin(), entries_.end(), x.node()->order,
-                             [](const Entry& e, uint64_t order) { return e.node->order < order; });
+  auto at = std::ranges::lower_bound(entries_, x.node()->order, {}, [](auto& e) { return e.node->order; });
   const bool there = at != entries_.end() && at->node == x.node();
   return there && at->arrived() ? &*at : nullptr;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <set>
 
@@ -19,7 +18,7 @@ namespace {
 // NaN is as wrong as can be.
 double relative(double a, double b, double floor) {
   double error = relative_error(a, b, floor);
-  return std::isnan(error) ? std::numeric_limits<double>::infinity() : error;
+  return std::isnan(error) ? INFINITY : error;
 }
 
 // NaN equals no number, but NaN twice is no other result.
@@ -70,8 +69,7 @@ class Examination {
   std::vector<Tensor> gradients(const Tensor& dy) const {
     std::vector<Tensor> out;
     Var y = f_();
-    Gradients grads;
-    if (y.requires_grad()) grads = backward(y, {.seed = dy});
+    Gradients grads = y.requires_grad() ? backward(y, {.seed = dy}) : Gradients();
     for (const NamedParameter& p : parameters_)
       out.push_back(grads.contains(*p.parameter) ? grads[*p.parameter].clone()
                                                  : Tensor::zeros(p.parameter->shape(), DType::f64));
@@ -115,11 +113,10 @@ class Examination {
     e.elements.resize(static_cast<size_t>(n));
     std::iota(e.elements.begin(), e.elements.end(), 0);
     if (n > options_.max_elements) {
-      for (size_t i = 0; i < static_cast<size_t>(options_.max_elements); ++i)  // a random choice in front
-        std::swap(e.elements[i],
-                  e.elements[i + static_cast<size_t>(rng_.uniform(0, 1) *
-                                                     static_cast<double>(e.elements.size() - i))]);
-      e.elements.resize(static_cast<size_t>(options_.max_elements));
+      auto at = e.elements.begin(), chosen = at + options_.max_elements, end = e.elements.end();
+      for (; at != chosen; ++at)  // a random choice in front
+        std::swap(*at, at[static_cast<int64_t>(rng_.uniform() * static_cast<double>(end - at))]);
+      e.elements.erase(chosen, end);
       std::sort(e.elements.begin(), e.elements.end());
     }
     int64_t rows = e.analytic.rows, cols = static_cast<int64_t>(e.elements.size());
@@ -186,7 +183,7 @@ class Examination {
     if (d.mistake != Mistake::none && slopes_ > 0 && jumps_ * 2 > slopes_)
       return whole(Mistake::float_used,
                    "the result moves in jumps of a float's size: something inside computes in f32");
-    if (std::none_of(evidence.begin(), evidence.end(), [](auto& e) { return e.reached; })) return d;
+    if (std::ranges::none_of(evidence, &Evidence::reached)) return d;
     if (d.mistake != Mistake::kink && !linear()) {
       d.sentence =
           d.mistake == Mistake::none
@@ -250,10 +247,8 @@ class Examination {
   }
 
   InputDiagnosis measure(const Evidence& e, const Tensor& dy, const Tensor& yours) const {
-    InputDiagnosis in{.name = e.name,
-                      .analytic = yours,
-                      .numeric = Tensor::full(e.in, std::numeric_limits<double>::quiet_NaN(), DType::f64),
-                      .floor = e.floor};
+    InputDiagnosis in{.name = e.name, .analytic = yours, .numeric = Tensor::full(e.in, NAN, DType::f64)};
+    in.floor = e.floor;
     for (int64_t c = 0; c < e.numeric.cols; ++c) {
       int64_t i = e.elements[static_cast<size_t>(c)];
       double numeric = 0;

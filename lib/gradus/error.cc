@@ -40,9 +40,7 @@ void fail(const Caller& caller, std::string_view where, std::string_view what, s
   fail(where, what, hint);
 }
 
-void fail_not_finite(std::string_view where, std::string_view what) {
-  raise<NotFinite>(where, what, {});
-}
+void fail_not_finite(std::string_view where, std::string_view what) { raise<NotFinite>(where, what, {}); }
 
 std::string to_string(const Caller& caller) {
   if (caller.line() == 0) return "";

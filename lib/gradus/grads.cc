@@ -57,22 +57,16 @@ void Grads::add(int i, const Tensor& given) {
   pass_.watch(node_, i, g);
   BackwardPass::Slot& slot = pass_.slot_of(*input_of(node_, i));
   Tensor& sum = slot.entry.dense;
-  if (!sum.defined()) {
-    sum = g;
-    return;
-  }
+  if (!sum.defined()) return void(sum = g);
   // The stored tensor may be somebody's dy or a value saved in a closure: only what is ours alone is added to.
   if (!pass_.is_lent(slot) && !sum.sole_owner()) sum = sum.clone();
-  visit_floating(sum, "backward", [&](auto* p) {
-    kernels::add_into(data<std::remove_pointer_t<decltype(p)>>(g), p, sum.numel());
-  });
+  visit_floating(sum, "backward", [&]<class T>(T* p) { kernels::add_into(data<T>(g), p, sum.numel()); });
 }
 
 Tensor Grads::into(int i) {
   const std::shared_ptr<Node>& input = input_of(node_, i);
   if (!input) fail(node_.op, fmt::format("input {} is a constant: ask needed({}) first", i, i));
-  if (pass_.watched())
-    return pass_.parts_.emplace_back(i, Tensor::zeros(input->shape, input->dtype)).second;
+  if (pass_.watched()) return pass_.parts_.emplace_back(i, Tensor::zeros(input->shape, input->dtype)).second;
   BackwardPass::Slot& slot = pass_.slot_of(*input);
   Gradients::Entry& entry = slot.entry;
   // Two inputs may be one node (dot attention: keys and annotations); both then share one accumulator, which

@@ -194,8 +194,7 @@ class Arena {
 
   // The first used piece that begins behind `address`.
   std::vector<Piece>::iterator behind(const char* address) {
-    return std::upper_bound(used_.begin(), used_.end(), address,
-                            [](const char* x, const Piece& piece) { return std::less<>()(x, piece.begin); });
+    return std::ranges::upper_bound(used_, address, std::less<>(), &Piece::begin);
   }
 
   std::vector<void*> small_[64];  // kLarge = 2^15 ends before class 64

@@ -49,8 +49,7 @@ Tensor sum_to(const Tensor& x, const Shape& shape) {
   Walk walk(x.shape(), {shape});
   const int64_t n = walk.length();
   const bool many = (walk.step(0) == 0 ? walk.runs() : x.numel()) / 8192 > y.numel();
-  with_type(x.dtype(), "sum_to", [&](auto type) {
-    using T = decltype(type);
+  with_type(x.dtype(), "sum_to", [&]<class T>(T) {
     const T* in = data<T>(x);
     const int row = walk.dims() - 2;
     if (x.numel() > 0 && walk.step(0) == 1 && (row == 0 || (row == 1 && many)) && walk.stride(0, row) == 0) {

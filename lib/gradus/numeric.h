@@ -38,8 +38,10 @@ void visit_floating(const Tensor& t, const char* where, F&& f) {
 /// The numbers of t as T*, T being float or double. @throws Error when t has another element type.
 template <class T>
 T* data(const Tensor& t) {
-  if constexpr (std::is_same_v<T, float>) return t.f32();
-  else return t.f64();
+  if constexpr (std::is_same_v<T, float>)
+    return t.f32();
+  else
+    return t.f64();
 }
 
 /// y_i = f(x_i, more_i, ...), for map and zip. @throws Error unless all have one shape and one type.

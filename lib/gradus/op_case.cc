@@ -221,7 +221,7 @@ class CaseChecker {
       std::vector<Var> some = as_variables(inputs_);
       some[k] = Var(inputs_[k]);
       Computed with(case_.op, some);
-      bool left = std::any_of(some.begin(), some.end(), [](const Var& v) { return v.requires_grad(); });
+      bool left = std::ranges::any_of(some, &Var::requires_grad);
       if (with.y.requires_grad() != left) {
         fail_case(fmt::format("with input {} constant the result {} a gradient", k, left ? "lacks" : "has"));
         continue;
@@ -261,12 +261,11 @@ class CaseChecker {
 }  // namespace
 
 const std::vector<OpCase>& op_cases() {
-  static const bool sorted = [] {
-    std::stable_sort(registry().begin(), registry().end(), [](auto& a, auto& b) { return a.name < b.name; });
-    return true;
+  static const std::vector<OpCase>& sorted = []() -> auto& {
+    std::ranges::stable_sort(registry(), {}, &OpCase::name);
+    return registry();
   }();
-  (void)sorted;
-  return registry();
+  return sorted;
 }
 
 std::vector<Tensor> sample_inputs(const OpCase& c, DType dtype, uint64_t seed) {

@@ -151,12 +151,10 @@ void ThreadPool::run(const std::function<void(int)>& job) {
     std::unique_lock lock(s.mutex);
     s.finished.wait(lock, [&] { return s.busy == 0; });
   }
+  std::exception_ptr first;
   for (std::exception_ptr& e : s.errors)
-    if (e) {
-      std::exception_ptr first = e;
-      for (std::exception_ptr& other : s.errors) other = nullptr;
-      std::rethrow_exception(first);
-    }
+    if (std::exception_ptr error = std::exchange(e, nullptr); !first) first = error;
+  if (first) std::rethrow_exception(first);
 }
 
 void pause_thread() {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace gradus {
 namespace {
@@ -69,7 +68,7 @@ std::string to_string(const Tensor& t, const PrintOptions& options) {
 
 std::string describe(const Tensor& t) {
   if (!t.defined()) return "undefined";
-  double low = std::numeric_limits<double>::infinity(), high = -low;
+  double low = INFINITY, high = -low;
   int64_t nan = 0, infinite = 0;
   for (double v : t.to_vector()) {
     if (std::isnan(v)) ++nan;

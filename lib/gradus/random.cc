@@ -44,8 +44,7 @@ double Rng::normal() {
 int64_t Rng::below(int64_t n) {
   if (n <= 0) fail("below", "n must be positive: " + std::to_string(n));
   uint64_t range = static_cast<uint64_t>(n);
-  uint64_t limit =
-      ~uint64_t{0} - ~uint64_t{0} % range;  // a multiple of n: beyond it the remainder would be biased
+  uint64_t limit = ~uint64_t{0} / range * range;  // beyond it the remainder would be biased
   uint64_t word;
   do word = next_u64();
   while (word >= limit);

@@ -6,30 +6,26 @@
 
 namespace gradus {
 
-static constexpr const char* kTooManyAxes = "a tensor has at most 6 axes";
-
 Shape::Shape(std::initializer_list<int64_t> dims, Caller caller)
     : Shape(dims.begin(), static_cast<int>(dims.size()), caller) {}
 
 Shape::Shape(const int64_t* dims, int count, Caller caller) : dims_(count) {
-  for (int i = 0; i < std::min(count, kMaxDims); ++i) size_[i] = dims[i];
-  if (count <= kMaxDims && countable(size_, dims_)) return;
-  At at(caller);
-  refuse();
+  std::copy_n(dims, std::min(count, kMaxDims), size_);
+  check(caller);
 }
 
 void Shape::append(int64_t size) {
-  if (dims_ == kMaxDims) fail("shape", kTooManyAxes);
   Shape longer = *this;
-  longer.size_[longer.dims_++] = size;
-  if (!countable(longer.size_, longer.dims_)) longer.refuse();
+  if (dims_ < kMaxDims) longer.size_[dims_] = size;
+  ++longer.dims_;
+  longer.check();
   *this = longer;
 }
 
 void Shape::set(int axis, int64_t size) {
   Shape changed = *this;
   changed.size_[this->axis(axis, "shape")] = size;
-  if (!countable(changed.size_, dims_)) changed.refuse();
+  changed.check();
   *this = changed;
 }
 
@@ -40,8 +36,10 @@ bool Shape::countable(const int64_t* dims, int count) {
   return true;
 }
 
-void Shape::refuse() const {
-  if (dims_ > kMaxDims) fail("shape", kTooManyAxes);
+void Shape::check(const Caller& caller) const {
+  if (dims_ <= kMaxDims && countable(size_, dims_)) return;
+  At at(caller);
+  if (dims_ > kMaxDims) fail("shape", "a tensor has at most 6 axes");
   for (int64_t size : *this)
     if (size < 0) fail("shape", fmt::format("an axis cannot have the negative size {}", size));
   fail("shape", fmt::format("too many elements, at most 2^56: {}", str()));
@@ -49,8 +47,7 @@ void Shape::refuse() const {
 
 int Shape::axis(int axis, const char* where) const {
   int front = axis < 0 ? axis + dims_ : axis;
-  if (front < 0 || front >= dims_)
-    fail(where, fmt::format("axis {} does not exist: shape {}", axis, str()));
+  if (front < 0 || front >= dims_) fail(where, fmt::format("axis {} does not exist: shape {}", axis, str()));
   return front;
 }
 

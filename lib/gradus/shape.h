@@ -47,8 +47,8 @@ class Shape {
   std::string str() const;
 
  private:
-  // Says why no shape can have these sizes.
-  [[noreturn]] void refuse() const;
+  // Says why no shape can have these sizes, if none can.
+  void check(const Caller& caller = {}) const;
 
   int dims_ = 0;
   int64_t size_[kMaxDims] = {};

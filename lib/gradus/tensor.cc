@@ -65,8 +65,7 @@ Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
 Tensor Tensor::from(const Shape& shape, const std::vector<double>& values, DType dtype, Caller caller) {
   must_fit(shape, values.size(), caller);
   Tensor t(shape, dtype);
-  visit(t, [&](auto* p) {
-    using T = std::remove_pointer_t<decltype(p)>;
+  visit(t, [&]<class T>(T* p) {
     for (size_t i = 0; i < values.size(); ++i) p[i] = static_cast<T>(values[i]);
   });
   return t;
@@ -103,22 +102,19 @@ void* Tensor::typed(DType wanted) const {
 }
 
 double Tensor::at(int64_t i) const {
-  if (i < 0 || i >= numel_)
-    fail("tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
+  if (i < 0 || i >= numel_) fail("tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
   double value = 0;
   visit(*this, [&](auto* p) { value = static_cast<double>(p[i]); });
   return value;
 }
 
 void Tensor::set(int64_t i, double value) const {
-  if (i < 0 || i >= numel_)
-    fail("tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
-  visit(*this, [&](auto* p) { p[i] = static_cast<std::remove_pointer_t<decltype(p)>>(value); });
+  if (i < 0 || i >= numel_) fail("tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
+  visit(*this, [&]<class T>(T* p) { p[i] = static_cast<T>(value); });
 }
 
 double Tensor::item() const {
-  if (numel_ != 1)
-    fail("item", fmt::format("the tensor must have one element: shape {}", shape_.str()));
+  if (numel_ != 1) fail("item", fmt::format("the tensor must have one element: shape {}", shape_.str()));
   return at(0);
 }
 
@@ -148,8 +144,7 @@ Tensor Tensor::reshape(const std::vector<int64_t>& dims) const {
 
 Tensor Tensor::reshape(const Shape& shape) const {
   if (shape.numel() != numel_)
-    fail("reshape",
-         fmt::format("the number of elements must stay: {} to {}", shape_.str(), shape.str()));
+    fail("reshape", fmt::format("the number of elements must stay: {} to {}", shape_.str(), shape.str()));
   Tensor view = *this;
   view.shape_ = shape;
   return view;
@@ -182,8 +177,7 @@ Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_ || !defined()) return *this;
   Tensor out(shape_, dtype);
   visit(*this, [&](auto* from) {
-    visit(out, [&](auto* to) {
-      using T = std::remove_pointer_t<decltype(to)>;
+    visit(out, [&]<class T>(T* to) {
       for (int64_t i = 0; i < numel_; ++i) to[i] = static_cast<T>(from[i]);
     });
   });
@@ -191,22 +185,19 @@ Tensor Tensor::to(DType dtype) const {
 }
 
 void Tensor::fill(double value) const {
-  visit(*this,
-        [&](auto* p) { std::fill(p, p + numel_, static_cast<std::remove_pointer_t<decltype(p)>>(value)); });
+  visit(*this, [&]<class T>(T* p) { std::fill(p, p + numel_, static_cast<T>(value)); });
 }
 
 void Tensor::copy_from(const Tensor& other) const {
   if (other.shape() != shape_ || other.numel() != numel_ || other.dtype() != dtype_)
-    fail("copy",
-         fmt::format("shapes and types must agree: {} {} and {} {}", shape_.str(), name_of(dtype_),
-                     other.shape().str(), name_of(other.dtype())));
+    fail("copy", fmt::format("shapes and types must agree: {} {} and {} {}", shape_.str(), name_of(dtype_),
+                             other.shape().str(), name_of(other.dtype())));
   std::memcpy(data_, other.data_, static_cast<size_t>(bytes()));
 }
 
 double max_abs_difference(const Tensor& a, const Tensor& b) {
   if (a.shape() != b.shape() || a.numel() != b.numel())  // an undefined tensor's shape is a scalar's
-    fail("max_abs_difference",
-         fmt::format("shapes must agree: {} and {}", a.shape().str(), b.shape().str()));
+    fail("max_abs_difference", fmt::format("shapes must agree: {} and {}", a.shape().str(), b.shape().str()));
   double worst = 0;
   for (int64_t i = 0; i < a.numel(); ++i) worst = worse(worst, std::abs(a.at(i) - b.at(i)));
   return worst;

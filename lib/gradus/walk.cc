@@ -1,10 +1,12 @@
 #include <gradus/walk.h>
 
+#include <algorithm>
+
 namespace gradus {
 
 Walk::Walk(const Shape& over, std::initializer_list<Shape> arrays)
     : dims_(over.dims()), arrays_(static_cast<int>(arrays.size())) {
-  for (int i = 0; i < dims_; ++i) size_[i] = over[i];
+  std::copy(over.begin(), over.end(), size_);
   int k = 0;
   for (const Shape& shape : arrays) {
     int shift = dims_ - shape.dims();
@@ -15,10 +17,8 @@ Walk::Walk(const Shape& over, std::initializer_list<Shape> arrays)
 }
 
 Walk::Walk(const Shape& over, const int64_t* strides) : dims_(over.dims()), arrays_(1) {
-  for (int i = 0; i < dims_; ++i) {
-    size_[i] = over[i];
-    stride_[0][i] = strides[i];
-  }
+  std::copy(over.begin(), over.end(), size_);
+  std::copy_n(strides, dims_, stride_[0]);
   merge();
 }
 

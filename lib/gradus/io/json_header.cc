@@ -25,17 +25,14 @@ class Parser {
     std::set<std::string> names;
     skip_space();
     object([&](const std::string& name) {
-      const bool again = !names.insert(name).second;
-      if (name == "__metadata__") {
-        if (again) throw std::string("__metadata__ occurs twice");
-        object([&](const std::string& key) {
-          if (!out.metadata.emplace(key, string()).second)
-            throw fmt::format("the metadata \"{}\" occurs twice", key);
-        });
-        return;
-      }
-      if (again) throw fmt::format("tensor \"{}\" occurs twice", name);
-      out.tensors.push_back(entry(name));
+      const bool tensor = name != "__metadata__";
+      if (!names.insert(name).second)
+        throw tensor ? fmt::format("tensor \"{}\" occurs twice", name) : name + " occurs twice";
+      if (tensor) return out.tensors.push_back(entry(name));
+      object([&](const std::string& key) {
+        if (!out.metadata.emplace(key, string()).second)
+          throw fmt::format("the metadata \"{}\" occurs twice", key);
+      });
     });
     skip_space();
     if (at_ != text_.size()) wrong("the end");

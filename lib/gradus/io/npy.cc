@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cerrno>
 #include <cstring>
@@ -117,12 +118,10 @@ class HeaderReader {
 // One number of `size` bytes, its bytes turned round where `swap`.
 template <class T>
 T number(const char* from, bool swap) {
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, from, sizeof(T));
-  if (swap) std::reverse(bytes, bytes + sizeof(T));
-  T value;
-  std::memcpy(&value, bytes, sizeof(T));
-  return value;
+  std::array<char, sizeof(T)> bytes;
+  std::copy_n(from, sizeof(T), bytes.begin());
+  if (swap) std::reverse(bytes.begin(), bytes.end());
+  return std::bit_cast<T>(bytes);
 }
 
 struct Half {
@@ -157,7 +156,7 @@ constexpr Type kTypes[] = {
     type<uint32_t>("u4", DType::i32), type<int64_t>("i8", DType::i32), type<uint64_t>("u8", DType::i32)};
 
 const Type& type_of(DType dtype) {
-  return *std::find_if(std::begin(kTypes), std::end(kTypes), [&](const Type& t) { return t.dtype == dtype; });
+  return *std::ranges::find(kTypes, dtype, &Type::dtype);
 }
 
 }  // namespace

@@ -49,9 +49,7 @@ class Reader {
   SafetensorsFile run() {
     open();
     io::Header header = read_header();
-    std::stable_sort(header.tensors.begin(), header.tensors.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
-    });
+    std::ranges::stable_sort(header.tensors, {}, [](auto& e) { return std::pair(e.begin, e.end); });
     for (const io::HeaderEntry& e : header.tensors) check_size(e);
     check_layout(header);
     SafetensorsFile out;
@@ -186,9 +184,7 @@ class Reader {
 void save_safetensors(const std::string& path, const SafetensorsFile& file) {
   auto wrong = [&](const std::string& what) { fail("safetensors", path + ": " + what); };
   std::vector<std::pair<std::string, Tensor>> tensors = file.tensors;
-  std::stable_sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) {
-    return size_of(a.second.dtype()) > size_of(b.second.dtype());
-  });
+  std::ranges::stable_sort(tensors, std::greater(), [](auto& t) { return size_of(t.second.dtype()); });
   io::Header header{{}, file.metadata};
   std::set<std::string> names;
   int64_t end = 0;
@@ -217,8 +213,6 @@ void save_safetensors(const std::string& path, const SafetensorsFile& file) {
   out.commit();
 }
 
-SafetensorsFile load_safetensors(const std::string& path) {
-  return Reader(path).run();
-}
+SafetensorsFile load_safetensors(const std::string& path) { return Reader(path).run(); }
 
 }  // namespace gradus
