@@ -113,7 +113,8 @@ class Parameter {
 
  private:
   static const Var& moved_from();
-  std::shared_ptr<Var> var_ = std::make_shared<Var>();  // of all places that it is tied to
+  // Of all places that it is tied to.
+  std::shared_ptr<Var> var_ = std::make_shared<Var>();
 };
 
 /// What a public op or module takes as its first operand: a Var, and the line that the call stands on, for
@@ -217,7 +218,8 @@ class Gradients {
 
  private:
   friend class BackwardPass;
-  std::vector<Entry> entries_;  // sorted by node order
+  // Sorted by node order.
+  std::vector<Entry> entries_;
 };
 
 /// dense[ids[i], ...] += rows[i, ...], row by row in order.

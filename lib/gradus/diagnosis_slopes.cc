@@ -119,8 +119,7 @@ class Reading {
     auto add = [&](std::string text, auto value) {
       Factor f{std::move(text), {}};
       for (const Place& p : places) f.at.push_back(value(p));
-      if (std::all_of(f.at.begin(), f.at.end(), [](double v) { return std::isfinite(v); }))
-        out.push_back(std::move(f));
+      if (std::ranges::all_of(f.at, [](double v) { return std::isfinite(v); })) out.push_back(std::move(f));
     };
     const bool no_y = !alike_ && !e_.each_output;  // random sums are of no output
     for (const Term& t : kTerms)
@@ -217,7 +216,7 @@ class Reading {
   std::vector<int> axes_of(double Place::*entry) const {
     std::vector<int> out;
     for (int axis = 0; axis < e_.in.dims(); ++axis)
-      if (std::any_of(beside_.begin(), beside_.end(), [&](const Place& p) {
+      if (std::ranges::any_of(beside_, [&](const Place& p) {
             return std::abs(p.*entry) > 1e-4 * e_.scale && place(p.k, axis) != place(p.n, axis);
           }))
         out.push_back(axis);
@@ -263,7 +262,6 @@ class Reading {
     std::vector<int> axes = axes_of(&Place::right);
     if (axes.empty()) return {};
     auto row = [&](int64_t position) { return static_cast<size_t>(row_of(position, axes)); };
-    auto beside = [&](auto holds) { return std::all_of(beside_.begin(), beside_.end(), holds); };
     const std::pair<std::string, std::function<double(int64_t)>> weights[] = {
         {"", [](int64_t) { return 1.0; }},
         {"y", [&](int64_t i) { return y(i); }},
@@ -281,12 +279,12 @@ class Reading {
         if (!fit) continue;
         std::string term = "the term with " + v_name + (v_name.empty() ? "" : " ") +
                            (u_name.empty() ? "sum(dy)" : "(dy . " + u_name + ")");
-        if (beside([&](const Place& p) { return near(p.yours, -p.right); }))
+        if (std::ranges::all_of(beside_, [&](const Place& p) { return near(p.yours, -p.right); }))
           return finding(
               "{} has the wrong sign: what is averaged over a row is added (+) where it must be subtracted "
               "(-), or the other way round",
               term);
-        const bool missing = beside([&](const Place& p) { return near(p.yours, 0); });
+        const bool missing = std::ranges::all_of(beside_, [&](const Place& p) { return near(p.yours, 0); });
         return finding(
             "{}, summed over a row, is missing{}", term,
             missing ? ": raising one element moves the results of the others" : " or of the wrong size");
@@ -297,8 +295,7 @@ class Reading {
   // yours = right + or - a term, in what each element sends itself; what it sends others is right.
   std::optional<Finding> by_own() const {
     auto equal = [&](const Place& p) { return near(p.yours, p.right); };
-    if ((!e_.each_output && alike_) || own_.size() < 3 || !std::all_of(beside_.begin(), beside_.end(), equal))
-      return {};
+    if ((!e_.each_output && alike_) || own_.size() < 3 || !std::ranges::all_of(beside_, equal)) return {};
     const std::string what = beside_.empty()
                                  ? "it is"
                                  : "what the elements of a row send each other is right; what each "
@@ -310,7 +307,7 @@ class Reading {
         Places difference = own_;
         for (size_t i = 0; i < own_.size(); ++i)
           difference[i].yours -= own_[i].right, difference[i].right = sign * f.at[i];
-        if (!std::all_of(difference.begin(), difference.end(), equal)) continue;
+        if (!std::ranges::all_of(difference, equal)) continue;
         const char* residual = ": dy itself is missing, as of a residual, y = x + f(x)";
         return finding("{} dy times {} too {}{}", what, f.text, sign > 0 ? "large" : "small",
                        f.text == "1" && sign < 0 ? residual : "");

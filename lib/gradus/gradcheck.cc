@@ -168,12 +168,14 @@ class Checker {
   GradcheckOptions options_;
   Rng rng_;
   Tensor weights_;
-  double largest_ = 0, floor_ = 0;  // of all gradients; for the parameter at hand, see kFloor
   GradcheckReport report_;
-  double parameter_error_ = 0;  // worst of the parameter at hand
   std::vector<std::pair<double, NamedParameter>> failed_;
-  bool moved_ = false;  // the parameter at hand changed the value
   std::vector<std::string> unused_;
+  // The largest number in any gradient.
+  double largest_ = 0;
+  // Of the parameter at hand: see kFloor; the worst error; whether it changed the value.
+  double floor_ = 0, parameter_error_ = 0;
+  bool moved_ = false;
 };
 
 }  // namespace

@@ -197,8 +197,10 @@ class Arena {
     return std::ranges::upper_bound(used_, address, std::less<>(), &Piece::begin);
   }
 
-  std::vector<void*> small_[64];  // kLarge = 2^15 ends before class 64
-  std::vector<Piece> used_;  // by address; some dozens, which a vector holds without asking for memory itself
+  // By size class: kLarge = 2^15 ends before class 64.
+  std::vector<void*> small_[64];
+  // By address; some dozens, which a vector holds without asking for memory itself.
+  std::vector<Piece> used_;
   std::map<char*, int64_t> fresh_, segments_;
 };
 

@@ -119,11 +119,8 @@ double Tensor::item() const {
 }
 
 std::vector<double> Tensor::to_vector() const {
-  std::vector<double> out(static_cast<size_t>(numel_));
-  if (numel_ > 0)
-    visit(*this, [&](auto* p) {
-      std::transform(p, p + numel_, out.begin(), [](auto v) { return static_cast<double>(v); });
-    });
+  std::vector<double> out;
+  visit(*this, [&](auto* p) { out.assign(p, p + numel_); });
   return out;
 }
 

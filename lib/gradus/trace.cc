@@ -55,12 +55,11 @@ std::string tape(const Var& loss) {
 std::string to_string(const Trace& trace) {
   std::string out = fmt::format("{:<6} {:<18} {:<14} {:>12} {:>12}  scope\n", "node", "op", "shape",
                                 "|value|", "|gradient|");
-  for (const Trace::Node& n : trace.nodes) {
+  for (const Trace::Node& n : trace.nodes)
     out += fmt::format("{:<6} {:<18} {:<14} {:>12} {:>12}  {}{}\n", n.id, n.op, n.shape.str(),
                        n.value.defined() ? fmt::format("{:.6g}", norm(n.value)) : std::string("not kept"),
                        n.grad.defined() ? fmt::format("{:.6g}", norm(n.grad)) : std::string("not run"),
                        n.scope, n.label.empty() ? std::string() : " \"" + n.label + "\"");
-  }
   return out;
 }
 

@@ -155,6 +155,10 @@ constexpr Type kTypes[] = {
     type<int8_t>("i1", DType::i32),   type<int16_t>("i2", DType::i32), type<uint16_t>("u2", DType::i32),
     type<uint32_t>("u4", DType::i32), type<int64_t>("i8", DType::i32), type<uint64_t>("u8", DType::i32)};
 
+Complain complain_about(const std::string& path) {
+  return [path](const std::string& what) { fail("npy", path + ": " + what); };
+}
+
 const Type& type_of(DType dtype) {
   return *std::ranges::find(kTypes, dtype, &Type::dtype);
 }
@@ -229,21 +233,13 @@ Tensor npy_tensor(std::string_view bytes, const Complain& complain) {
 
 }  // namespace io
 
-namespace {
-
-io::Complain complain_about(const std::string& path) {
-  return [path](const std::string& what) { fail("npy", path + ": " + what); };
-}
-
-}  // namespace
-
 void save_npy(const std::string& path, const Tensor& t) {
-  io::Complain complain = complain_about(path);
+  io::Complain complain = io::complain_about(path);
   io::replace_file(path, io::npy_bytes(t, complain), complain);
 }
 
 Tensor load_npy(const std::string& path) {
-  io::Complain complain = complain_about(path);
+  io::Complain complain = io::complain_about(path);
   std::ifstream file(path, std::ios::binary);
   if (!file) complain(std::string("cannot be opened: ") + std::strerror(errno));
   if (file.peek(); file.bad()) complain("cannot be read: is it a directory?");

@@ -193,10 +193,9 @@ void save_safetensors(const std::string& path, const SafetensorsFile& file) {
     if (name == "__metadata__") wrong("\"__metadata__\" cannot be a tensor's name");
     if (!names.insert(name).second) wrong(fmt::format("tensor \"{}\" occurs twice", name));
     if (!tensor.defined()) wrong(fmt::format("tensor \"{}\" is undefined", name));
-    header.tensors.push_back({name, file_type_of(tensor.dtype()),
-                              std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end()), end,
-                              end + tensor.bytes()});
-    end += tensor.bytes();
+    const Shape& shape = tensor.shape();
+    const int64_t begin = std::exchange(end, end + tensor.bytes());
+    header.tensors.push_back({name, file_type_of(tensor.dtype()), {shape.begin(), shape.end()}, begin, end});
   }
   for (const auto& [key, value] : file.metadata)
     if (!io::valid_utf8(key) || !io::valid_utf8(value)) wrong("the metadata is not valid UTF-8");
