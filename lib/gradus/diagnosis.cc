@@ -238,9 +238,7 @@ class Examination {
     Tensor one = random_dy(11), two = random_dy(12), both(out_, DType::f64);
     for (int64_t i = 0; i < both.numel(); ++i) both.f64()[i] = 2 * one.f64()[i] - 3 * two.f64()[i];
     std::vector<double> a = all_gradients(one), b = all_gradients(two), c = all_gradients(both);
-    double scale = 1e-9;
-    for (double v : a)
-      if (std::isfinite(v)) scale = worse(scale, std::abs(v));
+    const double scale = std::max(1e-9, largest_finite(a));
     for (size_t i = 0; i < a.size(); ++i)
       if (std::isfinite(a[i]) && !(std::abs(c[i] - 2 * a[i] + 3 * b[i]) <= 1e-6 * scale)) return false;
     return true;
@@ -291,9 +289,8 @@ Diagnosis unfit(const std::function<Var()>& f, const std::vector<NamedParameter>
       return whole(Mistake::not_finite,
                    fmt::format("the function is {} at this point", std::isnan(v) ? "NaN" : "infinite"));
   if (values(f) != y.to_vector())
-    return whole(
-        Mistake::not_deterministic,
-        "the function is not deterministic: two calls at one point gave two results (dropout on?)");
+    return whole(Mistake::not_deterministic,
+                 "the function is not deterministic: two calls at one point gave two results (dropout on?)");
   return {};
 }
 
@@ -353,13 +350,10 @@ OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Nam
   Gradients kept = run(one, nullptr), expected = run(two, &apart);
   auto lost = [&](const Var& x, const Var& same) {
     if (!kept.contains(x) || !expected.contains(same)) return 0.0;
-    double worst = 0, largest = 0;
-    for (int64_t i = 0; i < x.numel(); ++i) {
-      double a = kept[x].at(i), b = expected[same].at(i);
-      if (std::isfinite(b)) largest = std::max(largest, std::abs(b));
-      if (equal_or_nan(a, b)) continue;
-      worst = worse(worst, std::abs(a - b));
-    }
+    const std::vector<double> a = kept[x].to_vector(), b = expected[same].to_vector();
+    double worst = 0, largest = largest_finite(b);
+    for (size_t i = 0; i < a.size(); ++i)
+      if (!equal_or_nan(a[i], b[i])) worst = worse(worst, std::abs(a[i] - b[i]));
     const double rounding = x.dtype() == DType::f32 ? 1e-4 : 1e-10;
     return worst <= rounding * largest ? 0 : std::isnan(worst) ? 1 : worst / largest;
   };

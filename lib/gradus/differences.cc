@@ -20,10 +20,8 @@ Difference difference(const Function& f, double step) {
   double d1 = y[0] - y[1], d2 = y[2] - y[3], d3 = y[4] - y[5], d4 = y[6] - y[7];
   double eighth = (4.0 / 5 * d1 - 1.0 / 5 * d2 + 4.0 / 105 * d3 - 1.0 / 280 * d4) / step;
   double sixth = (3.0 / 4 * d1 - 3.0 / 20 * d2 + 1.0 / 60 * d3) / step;
-  double size = 0;
-  for (double v : y)
-    if (std::isfinite(v)) size = std::max(size, std::abs(v));
-  return {eighth, std::abs(eighth - sixth), size * std::numeric_limits<double>::epsilon() / step};
+  double rounding = largest_finite(y) * std::numeric_limits<double>::epsilon() / step;
+  return {eighth, std::abs(eighth - sixth), rounding};
 }
 
 Difference careful_difference(const Function& f, double floor, double enough) {
@@ -34,6 +32,13 @@ Difference careful_difference(const Function& f, double floor, double enough) {
     if (best->doubt <= std::max(best->rounding, enough * std::max(floor, std::abs(best->value)))) break;
   }
   return *best;
+}
+
+double largest_finite(const std::vector<double>& values) {
+  double size = 0;
+  for (double v : values)
+    if (std::isfinite(v)) size = std::max(size, std::abs(v));
+  return size;
 }
 
 double relative_error(double a, double b, double floor) {

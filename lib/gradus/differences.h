@@ -30,6 +30,9 @@ Difference difference(const Function& f, double step);
 /// digits, small ones suit curvature and nearby kinks (relu, maxout). The engine's gradient has no influence.
 Difference careful_difference(const Function& f, double floor, double enough = 1e-8);
 
+/// Largest |v| of the numbers that are finite; 0 where none is.
+double largest_finite(const std::vector<double>& values);
+
 /// |a - b| / max(|a|, |b|, floor); 0 where all of them are 0, NaN where one is NaN or infinite.
 double relative_error(double a, double b, double floor);
 

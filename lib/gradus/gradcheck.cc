@@ -31,12 +31,13 @@ class Checker {
     auto gradient = [&](const NamedParameter& p) {
       return grads.contains(*p.parameter) ? grads[*p.parameter] : Tensor();
     };
-    for (const NamedParameter& p : parameters) largest_ = worse(largest_, largest(gradient(p)));
+    for (const NamedParameter& p : parameters)
+      largest_ = worse(largest_, largest_finite(gradient(p).to_vector()));
     for (const NamedParameter& p : parameters) {
       moved_ = false;
       parameter_error_ = 0;
       Tensor analytic = gradient(p);
-      floor_ = worse(kFloor * largest(analytic), kRounding * largest_);
+      floor_ = worse(kFloor * largest_finite(analytic.to_vector()), kRounding * largest_);
       if (p.parameter->value().numel() <= options_.max_elements) full(p, analytic);
       else along_directions(p, analytic);
       if (!analytic.defined() && !moved_ && p.parameter->value().numel() > 0) unused_.push_back(p.name);
@@ -52,13 +53,6 @@ class Checker {
     report_.ok = false;
     report_.message = "[gradcheck] " + text;
     return report_;
-  }
-
-  static double largest(const Tensor& gradient) {
-    double m = 0;
-    for (int64_t i = 0; gradient.defined() && i < gradient.numel(); ++i)
-      if (std::isfinite(gradient.at(i))) m = std::max(m, std::abs(gradient.at(i)));
-    return m;
   }
 
   double value() const {

@@ -50,7 +50,7 @@ class Parser {
   }
   void expect(char c, std::string_view description) {
     skip_space();
-    if (at_ >= text_.size() || text_[at_] != c) wrong(description);
+    if (peek() != c) wrong(description);
     ++at_;
     skip_space();
   }

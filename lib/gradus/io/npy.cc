@@ -159,9 +159,7 @@ Complain complain_about(const std::string& path) {
   return [path](const std::string& what) { fail("npy", path + ": " + what); };
 }
 
-const Type& type_of(DType dtype) {
-  return *std::ranges::find(kTypes, dtype, &Type::dtype);
-}
+const Type& type_of(DType dtype) { return *std::ranges::find(kTypes, dtype, &Type::dtype); }
 
 }  // namespace
 
