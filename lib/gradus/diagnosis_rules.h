@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <gradus/diagnosis.h>
 

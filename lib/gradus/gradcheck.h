@@ -1,5 +1,11 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <gradus/autograd.h>
 #include <gradus/diagnosis.h>
 
 namespace gradus {

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
+#include <gradus/error.h>
 #include <gradus/tensor.h>
 
 namespace gradus {
