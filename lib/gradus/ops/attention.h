@@ -8,8 +8,10 @@
 namespace gradus {
 
 struct AttentionStep {
-  Var context;     ///< [B, D]
-  Tensor weights;  ///< [B, S], for looking at
+  /// [B, D]
+  Var context;
+  /// [B, S], for looking at
+  Tensor weights;
 };
 
 /// Bahdanau et al. 2014, eq. 6: e_bs = v . tanh(u_b + keys_sb), u = W1 query, keys = W2 annotations;

@@ -8,12 +8,14 @@ namespace gradus {
 enum class Reduction { mean, sum, none, batchmean };
 
 struct CrossEntropyOptions {
-  int32_t ignore_index = -100;  ///< targets equal to it are padding: no loss, no gradient
+  /// Targets equal to it are padding: no loss, no gradient.
+  int32_t ignore_index = -100;
   /// q = (1 - s) onehot + s / V over ALL V classes: PyTorch's convention and that of Szegedy et al. 2016. Two
   /// others are about, whose losses do not compare: s / (V - 1) over the other classes, and s / (V - 2) over
   /// the others without padding (as KL divergence, so that the minimum is 0).
   double label_smoothing = 0;
-  double weight = 1;            ///< multiplies loss and gradient, not nll: a shard's share of its batch
+  /// Multiplies loss and gradient, not nll: a shard's share of its batch.
+  double weight = 1;
   /// Mean over counted targets, sum, or none: one loss for each target.
   Reduction reduction = Reduction::mean;
 };
@@ -23,8 +25,10 @@ struct CrossEntropy {
   /// Smoothed loss in nats: the MEAN over counted targets (0 when there are none) unless `reduction` asks for
   /// the sum or for none, which is [...], 0 where ignored.
   Var loss;
-  double nll = 0;  ///< SUM over counted targets of the unsmoothed loss, nats: perplexity = exp(nll / tokens)
-  int64_t tokens = 0;  ///< counted targets
+  /// SUM over counted targets of the unsmoothed loss, nats: perplexity = exp(nll / tokens).
+  double nll = 0;
+  /// Counted targets.
+  int64_t tokens = 0;
 };
 
 /// logits [..., V], targets i32 [...]. Softmax, loss and gradient in one pass.

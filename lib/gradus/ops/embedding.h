@@ -5,7 +5,8 @@
 namespace gradus {
 
 struct EmbeddingOptions {
-  int32_t padding_idx = -1;  ///< row that receives no gradient; -1 for none
+  /// Row that receives no gradient; -1 for none.
+  int32_t padding_idx = -1;
 };
 
 /// Rows of a table: weight [V, E], ids i32 [...] -> [..., E].

@@ -6,11 +6,14 @@
 namespace gradus {
 
 struct GruOptions {
-  bool reset_after = true;  ///< PyTorch and cuDNN; false: Cho v3 and Bahdanau, reset before the product
+  /// PyTorch and cuDNN; false: Cho v3 and Bahdanau, reset before the product.
+  bool reset_after = true;
   /// Bahdanau: h' = (1 - z) h + z n; false (Cho, PyTorch): z weights the old state.
   bool update_selects_new = false;
-  bool reverse = false;  ///< run from the last time step to the first
-  Tensor lengths = {};   ///< i32 [B], real steps of each sequence; undefined: all T
+  /// Run from the last time step to the first.
+  bool reverse = false;
+  /// i32 [B], real steps of each sequence; undefined: all T.
+  Tensor lengths = {};
   /// [B, H], factor m on h in the recurrent product of all steps (Gal & Ghahramani 2016); undefined: 1.
   Tensor state_mask = {};
 };

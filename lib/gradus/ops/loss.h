@@ -17,7 +17,8 @@ Var mse_loss(const Input& input, const Var& target, Reduction reduction = Reduct
 
 struct BCEWithLogitsOptions {
   Reduction reduction = Reduction::mean;
-  double pos_weight = 1;  ///< factor on the positive part: more than 1 for rare positives
+  /// Factor on the positive part: more than 1 for rare positives.
+  double pos_weight = 1;
 };
 
 /// Targets in [0, 1]; s = sigmoid(x). No overflow at either end: ln(1 + e^-x) is taken as a whole.
@@ -30,7 +31,8 @@ struct KLDivOptions {
   /// As torch.nn.functional.kl_div: `mean` divides by the number of elements, which is not the divergence of
   /// any pair of distributions; `batchmean` divides by the first axis and is what the formula means.
   Reduction reduction = Reduction::mean;
-  bool log_target = false;  ///< target holds log probabilities too
+  /// The target holds log probabilities too.
+  bool log_target = false;
 };
 
 /// Kullback-Leibler divergence KL(t || e^x): input x holds LOG probabilities, target t probabilities.
@@ -39,9 +41,12 @@ struct KLDivOptions {
 Var kl_div(const Input& input, const Var& target, const KLDivOptions& options = {});
 
 struct NLLOptions {
-  Reduction reduction = Reduction::mean;  ///< mean: over counted targets, each counting as much as its weight
-  int32_t ignore_index = -100;            ///< targets equal to it: no loss, no gradient
-  Tensor weight = {};                     ///< [C], one factor per class; undefined: 1
+  /// The mean is over counted targets, each counting as much as its weight.
+  Reduction reduction = Reduction::mean;
+  /// Targets equal to it: no loss, no gradient.
+  int32_t ignore_index = -100;
+  /// [C], one factor per class; undefined: 1.
+  Tensor weight = {};
 };
 
 /// log_probs [..., C], targets i32 [...]: the loss of a log_softmax. Classes LAST (PyTorch: the second axis).

@@ -6,21 +6,24 @@
 namespace gradus {
 
 struct LstmOptions {
-  bool reverse = false;  ///< run from the last time step to the first
-  Tensor lengths = {};   ///< i32 [B], real steps of each sequence; undefined: all T
+  /// Run from the last time step to the first.
+  bool reverse = false;
+  /// i32 [B], real steps of each sequence; undefined: all T.
+  Tensor lengths = {};
   /// [B, H], factor m on h in the recurrent product of all steps (Gal & Ghahramani 2016); undefined: 1.
   Tensor state_mask = {};
 };
 
-/// A state, or the last one.
+/// A state, or the last one: [B, H] each.
 struct LstmState {
-  Var h;  ///< [B, H]
-  Var c;  ///< [B, H]
+  Var h, c;
 };
 
 struct LstmStates {
-  Var h;    ///< [T, B, H] of all steps
-  Var c_n;  ///< [B, H] after the last real step
+  /// [T, B, H], of all steps
+  Var h;
+  /// [B, H], after the last real step
+  Var c_n;
 };
 
 /// One step. x [B, I], state [B, H] each, weights with G = 4 (Hochreiter & Schmidhuber 1997 with the forget

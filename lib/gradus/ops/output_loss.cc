@@ -186,17 +186,19 @@ class ChunkedLoss {
   const T *hidden_, *weight_, *bias_;
   const CrossEntropyOptions& options_;
   const Sharing& sharing_;
-  std::vector<kernels::CrossEntropySums> sums_;  // of each part
+  // Of each part.
+  std::vector<kernels::CrossEntropySums> sums_;
   Result& out_;
-  std::vector<int64_t> rows_;  // those that count
+  // Those that count, and their targets.
+  std::vector<int64_t> rows_;
   std::vector<int32_t> ids_;
-  int64_t chunks_, most_;  // how many, and the rows of each but the last
-  bool adjoining_;         // the rows are neighbours
+  // How many, and the rows of each but the last.
+  int64_t chunks_, most_;
+  // The rows are neighbours.
+  bool adjoining_;
   T scale_;
-  Tensor logits_;    // [most, V]
-  Tensor gathered_;  // [N, H], where the rows are not neighbours
-  Tensor dhidden_;   // [parts, most, H]
-  Tensor dbias_;     // [parts, V]
+  // [most, V], [parts, most, H] and [parts, V]; [N, H], where the rows are not neighbours
+  Tensor logits_, dhidden_, dbias_, gathered_;
 };
 
 }  // namespace

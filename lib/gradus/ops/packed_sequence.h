@@ -16,7 +16,8 @@ class PackedSequence {
   /// @param lengths i32 [B] in 0 .. T; undefined: all T.
   PackedSequence(const Tensor& lengths, int64_t T, int64_t B);
 
-  int64_t total() const { return offsets_.back(); }  ///< N
+  /// N, the real rows of all steps.
+  int64_t total() const { return offsets_.back(); }
   /// Real rows of step t, and where they begin among the N.
   int64_t count(int64_t t) const { return offsets_[static_cast<size_t>(t) + 1] - offset(t); }
   int64_t offset(int64_t t) const { return offsets_[static_cast<size_t>(t)]; }

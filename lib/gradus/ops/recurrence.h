@@ -48,12 +48,15 @@ struct Recurrence {
   bool reverse;
   Tensor w_ih{}, w_hh{}, b_ih{}, b_hh{};
   PackedSequence real;
-  Tensor x{};           // [N, I]
-  Tensor h0{};          // [B, H]
-  Tensor mask{};        // [B, H], the factor m on the state that the recurrent product sees; undefined: 1
-  Tensor seen{};        // [N, H] = m h_{t-1}
-  Tensor reset_seen{};  // [N, H], what the last block of W_hh meets where that is not `seen`: r m h_{t-1} of
-                        // a GRU that resets before the product; else undefined
+  /// [N, I] and [B, H]
+  Tensor x{}, h0{};
+  /// [B, H], the factor m on the state that the recurrent product sees; undefined: 1
+  Tensor mask{};
+  /// [N, H], m h_{t-1}
+  Tensor seen{};
+  /// [N, H], what the last block of W_hh meets where that is not `seen`: r m h_{t-1} of a GRU that resets
+  /// before the product; else undefined
+  Tensor reset_seen{};
   Shape input_shape{};
 
   int64_t width() const { return gates * size.H; }

@@ -19,9 +19,10 @@ struct NormSizes {
 std::vector<Var> recurrent_inputs(const char* op, const Var& x, const std::vector<Var>& states,
                                   const RecurrentWeights& w, const NormSizes& sizes);
 
-/// Where the gradients of gain and offset are added up while the steps are walked back.
+/// Where the gradients of gain and offset are added up while the steps are walked back: [n] each, those of
+/// inputs i and i + 1 of the node; nobody's where nobody asks.
 struct NormGradients {
-  Tensor weight, bias;  // [n], those of inputs i and i + 1 of the node; nobody's where nobody asks
+  Tensor weight, bias;
 
   /// Undefined without the norms.
   NormGradients(bool normed, Grads& dx, int i, int64_t n, DType dtype) {
@@ -36,8 +37,10 @@ struct NormGradients {
 /// output is wanted, and the gradient stays where it is.
 struct RowNorm {
   int64_t begin = 0, n = 0;
-  Tensor gain, offset;  // [n]
-  Tensor stats;         // [N, 2], what the backward needs of each row
+  /// [n] each
+  Tensor gain, offset;
+  /// [N, 2], what the backward needs of each row
+  Tensor stats;
 
   RowNorm() = default;
   RowNorm(const NormWeights& norm, int64_t begin, int64_t n, const PackedSequence& real);

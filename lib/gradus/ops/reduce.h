@@ -13,8 +13,10 @@
 namespace gradus {
 
 struct ReduceOptions {
-  std::vector<int> axes = {};  ///< reduced axes, negative ones count from the end; empty: all
-  bool keep_dims = false;      ///< reduced axes stay with size 1
+  /// Reduced axes, negative ones count from the end; empty: all.
+  std::vector<int> axes = {};
+  /// Reduced axes stay with size 1.
+  bool keep_dims = false;
 };
 
 /// y = sum x            dx = dy, stretched

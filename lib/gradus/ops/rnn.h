@@ -9,8 +9,10 @@ enum class Nonlinearity { tanh, relu };
 
 struct RnnOptions {
   Nonlinearity nonlinearity = Nonlinearity::tanh;
-  bool reverse = false;  ///< run from the last time step to the first
-  Tensor lengths = {};   ///< i32 [B], real steps of each sequence; undefined: all T
+  /// Run from the last time step to the first.
+  bool reverse = false;
+  /// i32 [B], real steps of each sequence; undefined: all T.
+  Tensor lengths = {};
   /// [B, H], factor m on h in the recurrent product of all steps (Gal & Ghahramani 2016); undefined: 1.
   Tensor state_mask = {};
 };

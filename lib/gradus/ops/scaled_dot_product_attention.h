@@ -18,16 +18,23 @@ namespace gradus {
 
 struct ScaledDotProductOptions {
   int64_t heads = 1;
-  double scale = 0;  ///< of the scores; 0: 1 / sqrt(d)
-  Tensor mask = {};  ///< u8 [B, S], 1 = real key; undefined: all real
-  bool causal = false;   ///< query t looks at keys 0 .. S - T + t: queries are the last of the S positions
-  double dropout = 0;    ///< of the weights, under Training, as dropout()
-  bool weights = false;  ///< return the weights too
+  /// Of the scores; 0: 1 / sqrt(d).
+  double scale = 0;
+  /// u8 [B, S], 1 = real key; undefined: all real.
+  Tensor mask = {};
+  /// Query t looks at keys 0 .. S - T + t: queries are the last of the S positions.
+  bool causal = false;
+  /// Of the weights, under Training, as dropout().
+  double dropout = 0;
+  /// Return the weights too.
+  bool weights = false;
 };
 
 struct ScaledDotProduct {
-  Var output;      ///< [T, B, H dv]
-  Tensor weights;  ///< [B, H, T, S] before dropout, for looking at; undefined unless asked for
+  /// [T, B, H dv]
+  Var output;
+  /// [B, H, T, S], before dropout, for looking at; undefined unless asked for
+  Tensor weights;
 };
 
 /// q [T, B, E], k [S, B, E], v [S, B, Ev].
