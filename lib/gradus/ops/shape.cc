@@ -1,7 +1,5 @@
 #include <gradus/ops/shape.h>
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <numeric>
 
@@ -13,6 +11,14 @@
 
 namespace gradus {
 namespace {
+
+// "[0, 0]", whatever the numbers: a Shape has no negative ones.
+template <class Int>
+std::string text_of(const std::vector<Int>& numbers) {
+  std::string text;
+  for (Int n : numbers) text += (text.empty() ? "" : ", ") + std::to_string(n);
+  return "[" + text + "]";
+}
 
 // ---- axes in another order ----
 
@@ -52,6 +58,13 @@ Tensor permuted(const Tensor& x, const std::vector<int>& order) {
     });
   });
   return y;
+}
+
+// 0, 1, ..
+std::vector<int> axes_of(const Var& x) {
+  std::vector<int> axes(static_cast<size_t>(x.dims()));
+  std::iota(axes.begin(), axes.end(), 0);
+  return axes;
 }
 
 Var permute_as(const char* op, const Var& x, const std::vector<int>& order) {
@@ -132,25 +145,17 @@ Var reshape(const Input& x, const std::vector<int64_t>& dims) {
 
 Var permute(const Input& x, const std::vector<int>& order) {
   CheckedAt at(x, "permute");
-  std::vector<int> front;
-  bool seen[Shape::kMaxDims] = {}, good = static_cast<int>(order.size()) == x.dims();
-  for (int axis : order) {
-    int a = axis < 0 ? axis + x.dims() : axis;
-    good = good && a >= 0 && a < x.dims() && !seen[a];
-    if (!good) break;
-    seen[a] = true;
-    front.push_back(a);
-  }
-  if (!good)
-    refuse("permute", "the order must name every axis once: shape {}, order [{}]", x.shape(),
-           fmt::join(order, ", "));
+  std::vector<int> front = order, axes = axes_of(x);
+  for (int& axis : front)
+    if (axis < 0) axis += x.dims();
+  if (!std::is_permutation(front.begin(), front.end(), axes.begin(), axes.end()))
+    refuse("permute", "the order must name every axis once: shape {}, order {}", x.shape(), text_of(order));
   return permute_as("permute", x, front);
 }
 
 Var transpose(const Input& x, int axis0, int axis1) {
   CheckedAt at(x, "transpose");
-  std::vector<int> order(static_cast<size_t>(x.dims()));
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<int> order = axes_of(x);
   std::swap(order[static_cast<size_t>(x.shape().axis(axis0, "transpose"))],
             order[static_cast<size_t>(x.shape().axis(axis1, "transpose"))]);
   return permute_as("transpose", x, order);
@@ -205,15 +210,10 @@ Var select(const Input& x, int axis, int64_t i) {
 std::vector<Var> split(const Input& x, const std::vector<int64_t>& sizes, int axis) {
   CheckedAt at(x, "split");
   const int a = x.shape().axis(axis, "split");
-  int64_t total = 0;
-  bool good = true;
-  for (int64_t n : sizes) {
-    good = good && n >= 0 && n <= x.size(a) - total;
-    if (good) total += n;
-  }
-  if (!good || total != x.size(a))
-    refuse("split", "sizes must add up to axis {}: shape {}, sizes [{}]", a, x.shape(),
-           fmt::join(sizes, ", "));
+  int64_t left = x.size(a);  // -1 from a size on that does not fit
+  for (int64_t n : sizes) left = n < 0 || n > left ? -1 : left - n;
+  if (left != 0)
+    refuse("split", "sizes must add up to axis {}: shape {}, sizes {}", a, x.shape(), text_of(sizes));
   std::vector<Var> parts;
   int64_t begin = 0;
   for (int64_t n : sizes) {
