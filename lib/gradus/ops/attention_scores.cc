@@ -60,28 +60,26 @@ Var additive_scores(const Input& u, const Var& keys, const Var& v) {
     for (int64_t t = 0; t < s.S; ++t)
       for (int64_t b = 0; b < s.B; ++b, h += s.A) score[b * s.S + t] = kernels::dot(h, w, s.A);
   });
-  return record(op, {u, keys, v}, e, [s, hidden, v = v.value()](const Tensor& de, Grads& dx) {
-    with_type(de.dtype(), "additive_scores", [&]<class T>(T) {
-      Tensor du = Tensor::zeros({s.B, s.A}, de.dtype());
-      Tensor dkeys = into_if_needed(dx, 1), dv = into_if_needed(dx, 2);
-      const T *w = data<T>(v), *g = data<T>(de), *h = data<T>(hidden);
-      T *to_u = data<T>(du), *to_v = data_or_null<T>(dv), *to_keys = data_or_null<T>(dkeys);
-      for (int64_t t = 0; t < s.S; ++t) {
-        for (int64_t b = 0; b < s.B; ++b, h += s.A) {
-          T slope = g[b * s.S + t];
-          if (slope == T(0)) continue;  // masked, or nothing to hand on
-          if (to_v) kernels::axpy(slope, h, to_v, s.A);
-          T *u_row = to_u + b * s.A, *key_row = to_keys ? to_keys + (t * s.B + b) * s.A : nullptr;
-          for (int64_t a = 0; a < s.A; ++a) {
-            T dz = slope * w[a] * (1 - h[a] * h[a]);
-            u_row[a] += dz;
-            if (key_row) key_row[a] += dz;
-          }
+  auto back = [s, hidden, v = v.value()]<class T>(T, const Tensor& de, Grads& dx) {
+    Tensor du = Tensor::zeros({s.B, s.A}, de.dtype());
+    Tensor dkeys = into_if_needed(dx, 1), dv = into_if_needed(dx, 2);
+    const T *w = data<T>(v), *g = data<T>(de), *h = data<T>(hidden);
+    T *to_u = data<T>(du), *to_v = data_or_null<T>(dv), *to_keys = data_or_null<T>(dkeys);
+    for (int64_t t = 0; t < s.S; ++t)
+      for (int64_t b = 0; b < s.B; ++b, h += s.A) {
+        T slope = g[b * s.S + t];
+        if (slope == T(0)) continue;  // masked, or nothing to hand on
+        if (to_v) kernels::axpy(slope, h, to_v, s.A);
+        T *u_row = to_u + b * s.A, *key_row = to_keys ? to_keys + (t * s.B + b) * s.A : nullptr;
+        for (int64_t a = 0; a < s.A; ++a) {
+          T dz = slope * w[a] * (1 - h[a] * h[a]);
+          u_row[a] += dz;
+          if (key_row) key_row[a] += dz;
         }
       }
-      if (dx.needed(0)) dx.add(0, du);
-    });
-  });
+    if (dx.needed(0)) dx.add(0, du);
+  };
+  return record_typed(op, {u, keys, v}, e, std::move(back));
 }
 
 Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
@@ -96,25 +94,22 @@ Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
       for (int64_t b = 0; b < s.B; ++b, key += s.A)
         score[b * s.S + t] = static_cast<T>(scale) * kernels::dot(key, query + b * s.A, s.A);
   });
-  return record(op, {q, keys}, e,
-                [s, scale, q = q.value(), keys = keys.value()](const Tensor& de, Grads& dx) {
-                  with_type(de.dtype(), "multiplicative_scores", [&]<class T>(T) {
-                    Tensor dq = dx.needed(0) ? Tensor::zeros({s.B, s.A}, de.dtype()) : Tensor();
-                    Tensor dkeys = into_if_needed(dx, 1);
-                    const T *slope = data<T>(de), *key = data<T>(keys), *query = data<T>(q);
-                    T *to_q = data_or_null<T>(dq), *to_keys = data_or_null<T>(dkeys);
-                    for (int64_t t = 0; t < s.S; ++t) {
-                      for (int64_t b = 0; b < s.B; ++b) {
-                        T g = static_cast<T>(scale) * slope[b * s.S + t];
-                        if (g == T(0)) continue;  // masked: the key may be anything
-                        int64_t row = (t * s.B + b) * s.A;
-                        if (to_q) kernels::axpy(g, key + row, to_q + b * s.A, s.A);
-                        if (to_keys) kernels::axpy(g, query + b * s.A, to_keys + row, s.A);
-                      }
-                    }
-                    if (dq.defined()) dx.add(0, dq);
-                  });
-                });
+  auto back = [s, scale, q = q.value(), keys = keys.value()]<class T>(T, const Tensor& de, Grads& dx) {
+    Tensor dq = dx.needed(0) ? Tensor::zeros({s.B, s.A}, de.dtype()) : Tensor();
+    Tensor dkeys = into_if_needed(dx, 1);
+    const T *slope = data<T>(de), *key = data<T>(keys), *query = data<T>(q);
+    T *to_q = data_or_null<T>(dq), *to_keys = data_or_null<T>(dkeys);
+    for (int64_t t = 0; t < s.S; ++t)
+      for (int64_t b = 0; b < s.B; ++b) {
+        T g = static_cast<T>(scale) * slope[b * s.S + t];
+        if (g == T(0)) continue;  // masked: the key may be anything
+        int64_t row = (t * s.B + b) * s.A;
+        if (to_q) kernels::axpy(g, key + row, to_q + b * s.A, s.A);
+        if (to_keys) kernels::axpy(g, query + b * s.A, to_keys + row, s.A);
+      }
+    if (dq.defined()) dx.add(0, dq);
+  };
+  return record_typed(op, {q, keys}, e, std::move(back));
 }
 
 Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mask) {
@@ -126,7 +121,7 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
   int64_t S = annotations.size(0), B = annotations.size(1), D = annotations.size(2);
   check_mask(op, mask, B, S);
   Tensor context = Tensor::zeros({B, D}, annotations.dtype());
-  auto real = [mask, bytes = mask.defined() ? mask.u8() : nullptr, S](int64_t b, int64_t t) {
+  auto real = [mask, bytes = mask_data(mask), S](int64_t b, int64_t t) {
     return !bytes || bytes[b * S + t];
   };
   with_type(annotations.dtype(), op, [&]<class T>(T) {
@@ -136,26 +131,23 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
       for (int64_t b = 0; b < B; ++b, h += D)
         if (real(b, t)) kernels::axpy(w[b * S + t], h, c + b * D, D);
   });
-  return record(op, {weights, annotations}, context,
-                [S, B, D, real, weights = weights.value(), annotations = annotations.value()](
-                    const Tensor& dc, Grads& dx) {
-                  with_type(dc.dtype(), "weighted_sum", [&]<class T>(T) {
-                    Tensor dw = dx.needed(0) ? Tensor::zeros({B, S}, dc.dtype()) : Tensor();
-                    Tensor dh = into_if_needed(dx, 1);
-                    const T *w = data<T>(weights), *h = data<T>(annotations), *slope = data<T>(dc);
-                    T *to_w = data_or_null<T>(dw), *to_h = data_or_null<T>(dh);
-                    for (int64_t t = 0; t < S; ++t) {
-                      for (int64_t b = 0; b < B; ++b) {
-                        if (!real(b, t)) continue;
-                        const T* g = slope + b * D;
-                        int64_t row = (t * B + b) * D;
-                        if (to_w) to_w[b * S + t] = kernels::dot(h + row, g, D);
-                        if (to_h) kernels::axpy(w[b * S + t], g, to_h + row, D);
-                      }
-                    }
-                    if (dw.defined()) dx.add(0, dw);
-                  });
-                });
+  auto back = [=, weights = weights.value(), annotations = annotations.value()]<class T>(
+                  T, const Tensor& dc, Grads& dx) {
+    Tensor dw = dx.needed(0) ? Tensor::zeros({B, S}, dc.dtype()) : Tensor();
+    Tensor dh = into_if_needed(dx, 1);
+    const T *w = data<T>(weights), *h = data<T>(annotations), *slope = data<T>(dc);
+    T *to_w = data_or_null<T>(dw), *to_h = data_or_null<T>(dh);
+    for (int64_t t = 0; t < S; ++t)
+      for (int64_t b = 0; b < B; ++b) {
+        if (!real(b, t)) continue;
+        const T* g = slope + b * D;
+        int64_t row = (t * B + b) * D;
+        if (to_w) to_w[b * S + t] = kernels::dot(h + row, g, D);
+        if (to_h) kernels::axpy(w[b * S + t], g, to_h + row, D);
+      }
+    if (dw.defined()) dx.add(0, dw);
+  };
+  return record_typed(op, {weights, annotations}, context, std::move(back));
 }
 
 // ---- cases: S = 4, B = 3, A = 5, D = 2; the second sentence is empty ----

@@ -67,26 +67,22 @@ Var concat_rows(const std::vector<Var>& parts, const Tensor& rows, Caller caller
   });
   std::vector<Shape> shapes;
   for (const Var& x : parts) shapes.push_back(x.shape());
-  return record("concat_rows", parts, y, [shapes, rows, N, width](const Tensor& dy, Grads& dx) {
-    with_type(dy.dtype(), "concat_rows", [&]<class T>(T) {
-      const T* in = data<T>(dy);
-      for (size_t k = 0; k < shapes.size(); ++k) {
-        int64_t n = shapes[k][-1], next = 0, all = shapes[k].without(-1).numel();
-        if (dx.needed(static_cast<int>(k))) {
-          Tensor d(shapes[k], dy.dtype());
-          T* out = data<T>(d);
-          for (int64_t i = 0; i < N; ++i) {
-            int64_t row = rows.i32()[i];
-            std::fill(out + next * n, out + row * n, T(0));
-            std::copy_n(in + i * width, n, out + row * n);
-            next = row + 1;
-          }
-          std::fill(out + next * n, out + all * n, T(0));
-          dx.add(static_cast<int>(k), d);
-        }
-        in += n;
+  return record_typed("concat_rows", parts, y, [=]<class T>(T, const Tensor& dy, Grads& dx) {
+    const T* in = data<T>(dy);
+    for (size_t k = 0; k < shapes.size(); in += shapes[k++][-1]) {
+      if (!dx.needed(static_cast<int>(k))) continue;
+      Tensor d(shapes[k], dy.dtype());
+      T* out = data<T>(d);
+      int64_t n = shapes[k][-1], next = 0;
+      for (int64_t i = 0; i < N; ++i) {
+        int64_t row = rows.i32()[i];
+        std::fill(out + next * n, out + row * n, T(0));
+        std::copy_n(in + i * width, n, out + row * n);
+        next = row + 1;
       }
-    });
+      std::fill(out + next * n, out + d.numel(), T(0));
+      dx.add(static_cast<int>(k), d);
+    }
   });
 }
 

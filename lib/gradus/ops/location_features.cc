@@ -47,23 +47,21 @@ Var location_features(const Input& weights, const Var& filters) {
       for (int64_t k = 0; k < K; ++k) out[(s * B + b) * K + k] += filter[k * W + j] * w[b * S + s + j - r];
     });
   });
-  return record(op, {weights, filters}, y,
-                [each_tap, B, S, K, W, r, weights = weights.value(), filters = filters.value()](
-                    const Tensor& dy, Grads& dx) {
-                  with_type(dy.dtype(), "location_features", [&]<class T>(T) {
-                    Tensor dw = into_if_needed(dx, 0), df = into_if_needed(dx, 1);
-                    const T *g = data<T>(dy), *w = data<T>(weights), *filter = data<T>(filters);
-                    T *to_w = data_or_null<T>(dw), *to_f = data_or_null<T>(df);
-                    each_tap([&](int64_t s, int64_t b, int64_t j) {
-                      const T* row = g + (s * B + b) * K;
-                      int64_t i = b * S + s + j - r;
-                      for (int64_t k = 0; k < K; ++k) {
-                        if (to_w) to_w[i] += row[k] * filter[k * W + j];
-                        if (to_f) to_f[k * W + j] += row[k] * w[i];
-                      }
-                    });
-                  });
-                });
+  auto back = [=, weights = weights.value(), filters = filters.value()]<class T>(
+                  T, const Tensor& dy, Grads& dx) {
+    Tensor dw = into_if_needed(dx, 0), df = into_if_needed(dx, 1);
+    const T *g = data<T>(dy), *w = data<T>(weights), *filter = data<T>(filters);
+    T *to_w = data_or_null<T>(dw), *to_f = data_or_null<T>(df);
+    each_tap([&](int64_t s, int64_t b, int64_t j) {
+      const T* row = g + (s * B + b) * K;
+      int64_t i = b * S + s + j - r;
+      for (int64_t k = 0; k < K; ++k) {
+        if (to_w) to_w[i] += row[k] * filter[k * W + j];
+        if (to_f) to_f[k * W + j] += row[k] * w[i];
+      }
+    });
+  };
+  return record_typed(op, {weights, filters}, y, std::move(back));
 }
 
 GRADUS_OP_CASES(

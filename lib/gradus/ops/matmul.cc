@@ -7,6 +7,7 @@
 #include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
+#include <gradus/walk.h>
 
 namespace gradus {
 namespace {
@@ -36,37 +37,26 @@ struct Plan {
            a[-1] == b[-1] ? "transpose the second operand?" : size_hint(a[-1], b[-2]));
     m = a[-2], k = a[-1], n = b[-1];
     Shape la = leading(a), lb = leading(b);
-    out = broadcast_leading(la, lb, a, b);
+    for (int i = 1; i <= std::min(la.dims(), lb.dims()); ++i)
+      if (la[-i] != lb[-i] && la[-i] != 1 && lb[-i] != 1)
+        refuse("matmul", "leading dimensions do not broadcast: {} and {}", a, b);
+    out = broadcast(la, lb, "matmul");
     count = out.numel();
     if (lb.numel() == 1 && la.numel() == count) {  // b is shared: all rows of a are one matrix
       m *= count;
       count = 1;
+      a_index = b_index = {0};
+    } else {
+      Walk walk(out, {la, lb});
+      walk.for_each_run([&](int64_t, const int64_t* offset) {
+        for (int64_t i = 0; i < walk.length(); ++i) {
+          a_index.push_back(offset[0] + i * walk.step(0));
+          b_index.push_back(offset[1] + i * walk.step(1));
+        }
+      });
     }
-    a_index = indices(la, out);
-    b_index = indices(lb, out);
     out.append(a[-2]);
     out.append(n);
-  }
-
- private:
-  static Shape broadcast_leading(const Shape& la, const Shape& lb, const Shape& a, const Shape& b) {
-    Shape wide = la.dims() >= lb.dims() ? la : lb, narrow = la.dims() >= lb.dims() ? lb : la;
-    for (int i = 1; i <= narrow.dims(); ++i) {
-      int64_t x = wide[-i], y = narrow[-i];
-      if (x != y && x != 1 && y != 1)
-        refuse("matmul", "leading dimensions do not broadcast: {} and {}", a, b);
-      if (x == 1) wide.set(wide.dims() - i, y);
-    }
-    return wide;
-  }
-
-  std::vector<int64_t> indices(const Shape& from, const Shape& to) const {
-    std::vector<int64_t> index(static_cast<size_t>(count), 0);
-    for (int64_t i = 1; i < count; ++i)  // the first takes the first; where there is but one, `to` may be empty
-      for (int axis = 1; axis <= from.dims(); ++axis)
-        if (from[-axis] != 1)
-          index[static_cast<size_t>(i)] += i / to.stride(-axis) % to[-axis] * from.stride(-axis);
-    return index;
   }
 };
 
@@ -105,23 +95,22 @@ Var matmul(const Input& a, const Var& b) {
       product(false, false, m, n, k, data<T>(a.value()) + a_index[i] * m * k,
               data<T>(b.value()) + b_index[i] * k * n, T(0), data<T>(y) + i * m * n);
   });
-  return record("matmul", {a, b}, y, [plan, a = a.value(), b = b.value()](const Tensor& dy, Grads& dx) {
-    with_type(dy.dtype(), "matmul", [&]<class T>(T) {
-      const auto& [m, k, n, count, out, a_index, b_index] = plan;
-      if (dx.needed(0)) {  // da = dy b^T
-        Tensor da = dx.into(0);
-        for (int64_t i = 0; i < count; ++i)
-          product(false, true, m, k, n, data<T>(dy) + i * m * n, data<T>(b) + b_index[i] * k * n, T(1),
-                  data<T>(da) + a_index[i] * m * k);
-      }
-      if (dx.needed(1)) {  // db = a^T dy
-        Tensor db = dx.into(1);
-        for (int64_t i = 0; i < count; ++i)
-          product(true, false, k, n, m, data<T>(a) + a_index[i] * m * k, data<T>(dy) + i * m * n, T(1),
-                  data<T>(db) + b_index[i] * k * n);
-      }
-    });
-  });
+  auto back = [plan, a = a.value(), b = b.value()]<class T>(T, const Tensor& dy, Grads& dx) {
+    const auto& [m, k, n, count, out, a_index, b_index] = plan;
+    if (dx.needed(0)) {  // da = dy b^T
+      Tensor da = dx.into(0);
+      for (int64_t i = 0; i < count; ++i)
+        product(false, true, m, k, n, data<T>(dy) + i * m * n, data<T>(b) + b_index[i] * k * n, T(1),
+                data<T>(da) + a_index[i] * m * k);
+    }
+    if (dx.needed(1)) {  // db = a^T dy
+      Tensor db = dx.into(1);
+      for (int64_t i = 0; i < count; ++i)
+        product(true, false, k, n, m, data<T>(a) + a_index[i] * m * k, data<T>(dy) + i * m * n, T(1),
+                data<T>(db) + b_index[i] * k * n);
+    }
+  };
+  return record_typed("matmul", {a, b}, y, std::move(back));
 }
 
 Var linear(const Input& x, const Var& weight, const Var& bias) {
@@ -155,23 +144,22 @@ Var linear(const Input& x, const Var& weight, const Var& bias) {
       if (bias.defined()) kernels::add_bias(data<T>(bias.value()), part, m, out);
     }
   });
-  bool biased = bias.defined();
-  return record("linear", inputs, y, [=, x = x.value(), w = weight.value()](const Tensor& dy, Grads& dx) {
-    with_type(dy.dtype(), "linear", [&]<class T>(T) {
-      if (dx.needed(0) && out <= kFew) {  // a sum of few terms goes where the others are
-        product(false, false, rows, in, out, data<T>(dy), data<T>(w), T(1), data<T>(dx.into(0)));
-      } else if (dx.needed(0)) {  // dx = dy W
-        Tensor d(x.shape(), x.dtype());
-        product(false, false, rows, in, out, data<T>(dy), data<T>(w), T(0), data<T>(d));
-        dx.add(0, d);
-      }
-      // A weight is often used at many places: add to its gradient where it lies.
-      if (dx.needed(1))  // dW = dy^T x
-        product(true, false, out, in, rows, data<T>(dy), data<T>(x), T(1), data<T>(dx.into(1)));
-      if (biased && dx.needed(2))  // db = sum of dy over rows
-        kernels::sum_rows_into(data<T>(dy), data<T>(dx.into(2)), rows, out);
-    });
-  });
+  auto back = [=, biased = bias.defined(), x = x.value(), w = weight.value()]<class T>(
+                  T, const Tensor& dy, Grads& dx) {
+    if (dx.needed(0) && out <= kFew) {  // a sum of few terms goes where the others are
+      product(false, false, rows, in, out, data<T>(dy), data<T>(w), T(1), data<T>(dx.into(0)));
+    } else if (dx.needed(0)) {  // dx = dy W
+      Tensor d(x.shape(), x.dtype());
+      product(false, false, rows, in, out, data<T>(dy), data<T>(w), T(0), data<T>(d));
+      dx.add(0, d);
+    }
+    // A weight is often used at many places: add to its gradient where it lies.
+    if (dx.needed(1))  // dW = dy^T x
+      product(true, false, out, in, rows, data<T>(dy), data<T>(x), T(1), data<T>(dx.into(1)));
+    if (biased && dx.needed(2))  // db = sum of dy over rows
+      kernels::sum_rows_into(data<T>(dy), data<T>(dx.into(2)), rows, out);
+  };
+  return record_typed("linear", inputs, y, std::move(back));
 }
 
 void set_float32_matmul_precision(MatmulPrecision precision, Caller caller) {

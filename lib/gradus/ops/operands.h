@@ -75,14 +75,11 @@ inline void check_targets(const char* op, const char* whose, const char* name, c
 
 /// What two sizes that should agree suggest: "512 = 2 x 256: bidirectional?", "" when nothing.
 inline std::string size_hint(int64_t got, int64_t wanted) {
-  const int64_t large = got > wanted ? got : wanted, small = got > wanted ? wanted : got;
-  auto equation = [&](int64_t factor) {
-    return std::to_string(large) + " = " + std::to_string(factor) + " x " + std::to_string(small) + ": ";
-  };
-  if (small < 2) return "";
-  if (large == 2 * small) return equation(2) + "bidirectional?";
-  if (large == 3 * small) return equation(3) + "the three gates of a GRU?";
-  if (large == 4 * small) return equation(4) + "the four gates of an LSTM?";
+  const int64_t small = std::min(got, wanted), large = std::max(got, wanted);
+  const char* const guesses[] = {"bidirectional?", "the three gates of a GRU?", "the four gates of an LSTM?"};
+  for (int64_t factor = 2; factor <= 4; ++factor)
+    if (small >= 2 && large == factor * small)
+      return fmt::format("{} = {} x {}: {}", large, factor, small, guesses[factor - 2]);
   return "";
 }
 
@@ -124,12 +121,20 @@ inline Tensor take_rows(const char* op, const char* what, const Tensor& x, const
   return y;
 }
 
+/// record() with a backward for kernels: backward(T{}, dy, dx), T the element type.
+template <class F>
+Var record_typed(const char* op, const std::vector<Var>& inputs, const Tensor& y, F backward) {
+  return record(op, inputs, y, [backward = std::move(backward), op](const Tensor& dy, Grads& dx) {
+    with_type(dy.dtype(), op, [&](auto type) { backward(type, dy, dx); });
+  });
+}
+
 /// Runs `unit`, which has forward(numbers of out) and backward(dout, dx), and records it as the node.
 template <class Unit>
 Var record_unit(const char* op, Unit unit, const std::vector<Var>& inputs, const Tensor& out) {
   with_type(out.dtype(), op, [&]<class T>(T) { unit.forward(data<T>(out)); });
-  return record(op, inputs, out, [unit = std::move(unit), op](const Tensor& dout, Grads& dx) {
-    with_type(dout.dtype(), op, [&]<class T>(T) { unit.template backward<T>(dout, dx); });
+  return record_typed(op, inputs, out, [unit = std::move(unit)]<class T>(T, const Tensor& dout, Grads& dx) {
+    unit.template backward<T>(dout, dx);
   });
 }
 
