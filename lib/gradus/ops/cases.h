@@ -17,6 +17,14 @@ OpFunction calls(Var (*f)(P...), const More&... more) {
   };
 }
 
+/// f under Training: every call of a case draws the same masks.
+inline OpFunction training(uint64_t seed, const OpFunction& f) {
+  return [=](auto& in) {
+    Training mode(seed);
+    return f(in);
+  };
+}
+
 /// Real positions [B, S] = [3, 4] of sources of 4, 0 and 2 words.
 inline Tensor case_mask() { return Tensor::from({3, 4}, {1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 0, 0}, DType::u8); }
 

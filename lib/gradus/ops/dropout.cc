@@ -77,18 +77,6 @@ Var variational_dropout(const Input& x, double p) {
   return x * dropout_mask(x.shape().without(0), p, x.dtype());
 }
 
-namespace {
-
-// A mask depends on the seed: every call of a case draws the same ones.
-OpFunction training(uint64_t seed, const OpFunction& f) {
-  return [=](auto& in) {
-    Training mode(seed);
-    return f(in);
-  };
-}
-
-}  // namespace
-
 GRADUS_OP_CASES(
     {"dropout", {{5, 3}}, training(11, calls(dropout, 0.4)), training(11, calls(reference::dropout, 0.4))},
     {"variational_dropout", {{4, 3, 2}}, training(11, calls(variational_dropout, 0.4)),

@@ -1,20 +1,20 @@
-#include <fmt/core.h>
+#include <gradus/ops/scaled_dot_product_attention.h>
+
+#include <algorithm>
+#include <cmath>
+
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/kernels/products/small_gemm.h>
 #include <gradus/kernels/softmax.h>
-#include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/attention.h>
+#include <gradus/ops/cases.h>
 #include <gradus/ops/dropout.h>
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/operands.h>
-#include <gradus/ops/scaled_dot_product_attention.h>
 #include <gradus/ops/shape.h>
 #include <gradus/ops/softmax.h>
-
-#include <algorithm>
-#include <cmath>
 
 // Per sentence and head, g = dO the gradient of the output:
 //   forward (1) P = softmax(scale Q K^T)   (2) M = keep P / (1 - p)    (3) O = M V
@@ -249,10 +249,10 @@ ScaledDotProduct attend(const std::vector<Var>& inputs, Problem p, const ScaledD
   Tensor output({p.T, p.B, p.H * p.dv}, p.dtype());
   Tensor weights = o.weights ? Tensor({p.B, p.H, p.T, p.S}, p.dtype()) : Tensor();
   with_type(p.dtype(), kOp, [&](auto type) { p.forward<decltype(type)>(output, weights); });
-  Var out = record(kOp, inputs, output, [p = std::move(p)](const Tensor& dy, Grads& dx) {
-    with_type(dy.dtype(), kOp, [&](auto type) { p.backward<decltype(type)>(dy, dx); });
-  });
-  return {out, weights};
+  auto back = [p = std::move(p)](auto type, const Tensor& dy, Grads& dx) {
+    p.backward<decltype(type)>(dy, dx);
+  };
+  return {record_typed(kOp, inputs, output, std::move(back)), weights};
 }
 
 // Columns per head of `width` columns. @throws when they do not divide.
@@ -325,15 +325,9 @@ ScaledDotProductOptions case_options(bool causal, double dropout = 0) {
 
 OpCase attention_case(const std::string& name, const std::vector<OpCase::Input>& inputs,
                       const ScaledDotProductOptions& options) {
-  return {"scaled_dot_product_attention" + name, inputs,
-          [=](auto& in) {
-            Training mode(5);
-            return scaled_dot_product_attention(in[0], in[1], in[2], options).output;
-          },
-          [=](auto& in) {
-            Training mode(5);
-            return reference::scaled_dot_product_attention(in[0], in[1], in[2], options);
-          }};
+  auto fused = [=](auto& in) { return scaled_dot_product_attention(in[0], in[1], in[2], options).output; };
+  return {"scaled_dot_product_attention" + name, inputs, training(5, fused),
+          training(5, calls(reference::scaled_dot_product_attention, options))};
 }
 
 // Part i of n side by side.
