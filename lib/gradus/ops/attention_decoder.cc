@@ -223,7 +223,7 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
             real.sort(in.s0.value()),
             real.sort(in.keys.value()),
             real.sort(in.annotations.value()),
-            mask.defined() ? real.sort(mask) : mask,
+            real.sort(mask),
             in.query_weight.value(),
             in.v.value(),
             in.weight_ih.value(),

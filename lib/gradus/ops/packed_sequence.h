@@ -28,7 +28,7 @@ class PackedSequence {
   /// The sequences came sorted: places are sequences.
   bool sorted() const { return sorted_; }
   /// And nothing is padding: the N rows are the [T, B] rows.
-  bool whole() const { return sorted_ && total() == static_cast<int64_t>(order_.size()) * T_; }
+  bool whole() const { return sorted_ && total() == T_ * B_; }
 
   /// Not initialised, [N, n].
   Tensor empty(int64_t n, DType dtype) const;
@@ -36,13 +36,14 @@ class PackedSequence {
   Tensor pack(const Tensor& x) const;
   /// rows [N, n] -> `shape`, [T, B, n] in elements, with zeros at padding.
   Tensor unpack(const Tensor& rows, const Shape& shape) const;
-  /// x [B, n], or each step of x [.., B, n], in the sorted order; shares x's storage when nothing moves.
+  /// x [B, n], or each step of x [.., B, n], in the sorted order; shares x's storage when nothing moves. May be
+  /// undefined.
   Tensor sort(const Tensor& x) const { return moved(x, false); }
   /// The reverse.
   Tensor unsort(const Tensor& x) const { return moved(x, true); }
 
  private:
-  int64_t T_;
+  int64_t T_, B_;
   bool sorted_ = true;
   std::vector<int64_t> order_, steps_, offsets_;
 

@@ -19,25 +19,24 @@ namespace {
 
 RecurrentSizes check_recurrence(const char* op, int64_t gates, int dims, const Var& x, const Var& h,
                                 const RecurrentWeights& w, const Tensor& lengths) {
-  const Var &weight_ih = w.ih, &weight_hh = w.hh;
   std::string rows = gates == 1 ? "hidden_size" : fmt::format("{} hidden_size", gates);
   if (x.dims() != dims)
     refuse(op, "input must be {}: input {}", dims == 2 ? "[B, input_size]" : "[T, B, input_size]", x.shape());
   RecurrentSizes s{dims == 2 ? 1 : x.size(0), x.size(-2), x.size(-1),
-                   weight_hh.dims() == 2 ? weight_hh.size(1) : 0};
-  if (weight_ih.dims() != 2 || weight_ih.size(1) != s.I || weight_ih.size(0) != gates * s.H)
+                   w.hh.dims() == 2 ? w.hh.size(1) : 0};
+  if (w.ih.dims() != 2 || w.ih.size(1) != s.I || w.ih.size(0) != gates * s.H)
     fail(op,
          fmt::format("weight_ih must be [{}, input_size]: input {}, weight_ih {}, weight_hh {}", rows,
-                     x.shape(), weight_ih.shape(), weight_hh.shape()),
-         weight_ih.dims() == 2 && weight_ih.size(0) == gates * s.H ? size_hint(s.I, weight_ih.size(1)) : "");
-  if (weight_hh.shape() != Shape{gates * s.H, s.H})
-    refuse(op, "weight_hh must be [{}, hidden_size]: weight_hh {}", rows, weight_hh.shape());
+                     x.shape(), w.ih.shape(), w.hh.shape()),
+         w.ih.dims() == 2 && w.ih.size(0) == gates * s.H ? size_hint(s.I, w.ih.size(1)) : "");
+  if (w.hh.shape() != Shape{gates * s.H, s.H})
+    refuse(op, "weight_hh must be [{}, hidden_size]: weight_hh {}", rows, w.hh.shape());
   if (h.defined() && h.shape() != Shape{s.B, s.H})
     refuse(op, "the initial state must be [B, hidden_size] = [{}, {}]: state {}", s.B, s.H, h.shape());
   for (const Var* bias : {&w.bias_ih, &w.bias_hh})
     if (bias->defined() && bias->shape() != Shape{gates * s.H})
       refuse(op, "a bias must be [{}] = [{}]: bias {}", rows, gates * s.H, bias->shape());
-  for (const Var* v : {&h, &weight_ih, &weight_hh, &w.bias_ih, &w.bias_hh})
+  for (const Var* v : {&h, &w.ih, &w.hh, &w.bias_ih, &w.bias_hh})
     if (v->defined()) check_types(op, x.dtype(), v->dtype());
   check_lengths(op, lengths, s.T, s.B);
   return s;
@@ -86,7 +85,7 @@ Recurrence make_recurrence(const char* op, int64_t gates, int dims, const Var& x
   r.b_hh = w.bias_hh.value();
   r.x = r.real.pack(x.value());
   r.h0 = h0.defined() ? r.real.sort(h0.value()) : Tensor::zeros({s.B, s.H}, x.dtype());
-  if (state_mask.defined()) r.mask = r.real.sort(state_mask);
+  r.mask = r.real.sort(state_mask);
   r.seen = r.real.empty(s.H, x.dtype());
   r.input_shape = x.shape();
   return r;
