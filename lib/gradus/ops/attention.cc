@@ -5,6 +5,7 @@
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/cases.h>
 #include <gradus/ops/operands.h>
+#include <gradus/ops/recurrence.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
 #include <gradus/ops/softmax.h>
@@ -27,12 +28,10 @@ Tensor length_mask(const Input& input, int64_t S) {
   if (lengths.dtype() != DType::i32 || lengths.dims() != 1)
     refuse("length_mask", "lengths must be i32 [B]: {} {}", lengths.dtype(), lengths.shape());
   int64_t B = lengths.size(0);
+  check_lengths("length_mask", lengths, S, B);
   Tensor mask({B, S}, DType::u8);
-  for (int64_t b = 0; b < B; ++b) {
-    int32_t length = lengths.i32()[b];
-    if (length < 0 || length > S) refuse("length_mask", "lengths must be in 0 .. {}: {}", S, length);
-    for (int64_t s = 0; s < S; ++s) mask.u8()[b * S + s] = s < length;
-  }
+  for (int64_t b = 0; b < B; ++b)
+    for (int64_t s = 0; s < S; ++s) mask.u8()[b * S + s] = s < lengths.i32()[b];
   return mask;
 }
 

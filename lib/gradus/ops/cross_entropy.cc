@@ -1,6 +1,7 @@
 #include <gradus/ops/cross_entropy.h>
 
 #include <algorithm>
+#include <functional>
 
 #include <gradus/kernels/softmax.h>
 #include <gradus/op_case.h>
@@ -8,6 +9,7 @@
 #include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
+#include <gradus/walk.h>
 
 namespace gradus {
 
@@ -69,7 +71,7 @@ CrossEntropy cross_entropy(const Input& logits, const Tensor& targets, const Cro
   Tensor dlogits = wanted ? Tensor(logits.shape(), logits.dtype()) : Tensor();
   with_type(logits.dtype(), "cross_entropy", [&]<class T>(T) {
     const T* x = data<T>(logits.value());
-    T* d = wanted ? data<T>(dlogits) : nullptr;
+    T* d = data_or_null<T>(dlogits);
     // A few rows at a time, so that they are still in the cache when they are divided by the tokens.
     int64_t block = each ? 1 : std::clamp<int64_t>(32768 / std::max<int64_t>(V, 1), 1, 256);
     for (int64_t r = 0; r < rows; r += block) {
@@ -86,15 +88,12 @@ CrossEntropy cross_entropy(const Input& logits, const Tensor& targets, const Cro
     }
   });
   Tensor out = each ? losses : Tensor::scalar(loss * scale, logits.dtype());
-  Var result = record("cross_entropy", {logits}, out, [dlogits, each, V](const Tensor& dy, Grads& dx) {
+  Var result = record("cross_entropy", {logits}, out, [dlogits, each](const Tensor& dy, Grads& dx) {
     // Not scaled in place: under retain_graph this closure runs again.
     if (!each) return dx.add(0, scaled(dlogits, dy.item()));
-    Tensor g = dlogits.clone();
-    visit_floating(g, "cross_entropy", [&]<class T>(T* d) {
-      const T* by = data<T>(dy);
-      for (int64_t i = 0; i < g.numel(); ++i) d[i] *= by[i / V];
-    });
-    dx.add(0, g);
+    Shape column = dy.shape();
+    column.append(1);
+    dx.add(0, zip_broadcast(dlogits, dy.reshape(column), "cross_entropy", std::multiplies<>()));
   });
   return {result, nll, tokens};
 }

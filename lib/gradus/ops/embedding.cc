@@ -1,7 +1,6 @@
 #include <gradus/ops/embedding.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
@@ -14,14 +13,15 @@ namespace {
 // ids and rows without those whose id is `left_out`.
 RowGradient without(int32_t left_out, const Tensor& ids, const Tensor& rows) {
   std::vector<int32_t> kept;
-  int64_t bytes = rows.numel() == 0 ? 0 : rows.bytes() / rows.size(0);
+  const int64_t E = rows.size(1);
   Tensor out(rows.shape(), rows.dtype());
-  for (int64_t i = 0; i < ids.numel(); ++i) {
-    if (ids.i32()[i] == left_out) continue;
-    std::memcpy(static_cast<char*>(out.raw()) + static_cast<int64_t>(kept.size()) * bytes,
-                static_cast<const char*>(rows.raw()) + i * bytes, static_cast<size_t>(bytes));
-    kept.push_back(ids.i32()[i]);
-  }
+  visit_floating(out, "embedding", [&]<class T>(T* to) {
+    for (int64_t i = 0; i < ids.numel(); ++i) {
+      if (ids.i32()[i] == left_out) continue;
+      to = std::copy_n(data<T>(rows) + i * E, E, to);
+      kept.push_back(ids.i32()[i]);
+    }
+  });
   int64_t count = static_cast<int64_t>(kept.size());
   return {Tensor::from_ids({count}, kept), out.rows(0, count)};
 }

@@ -51,18 +51,10 @@ Var gru_cell(const Input& x, const Var& h, const RecurrentWeights& w, const GruO
   int64_t H = h.size(-1);
   Var seen = options.state_mask.defined() ? h * options.state_mask : h;
   std::vector<Var> ai = normalise_blocks(linear(x, w.ih, w.bias_ih), w.norm_ih, H);
-  Var r, z, n;
-  if (options.reset_after) {
-    std::vector<Var> ah = normalise_blocks(linear(seen, w.hh, w.bias_hh), w.norm_hh, H);
-    r = sigmoid(ai[0] + ah[0]);
-    z = sigmoid(ai[1] + ah[1]);
-    n = tanh(ai[2] + r * ah[2]);
-  } else {
-    std::vector<Var> ah = split(recurrent_rows(seen, w, 0, 2 * H), {H, H}, -1);
-    r = sigmoid(ai[0] + ah[0]);
-    z = sigmoid(ai[1] + ah[1]);
-    n = tanh(ai[2] + recurrent_rows(r * seen, w, 2 * H, 3 * H));
-  }
+  std::vector<Var> ah = options.reset_after ? normalise_blocks(linear(seen, w.hh, w.bias_hh), w.norm_hh, H)
+                                            : split(recurrent_rows(seen, w, 0, 2 * H), {H, H}, -1);
+  Var r = sigmoid(ai[0] + ah[0]), z = sigmoid(ai[1] + ah[1]);
+  Var n = tanh(ai[2] + (options.reset_after ? r * ah[2] : recurrent_rows(r * seen, w, 2 * H, 3 * H)));
   return options.update_selects_new ? z * n + (1.0 - z) * h : (1.0 - z) * n + z * h;
 }
 

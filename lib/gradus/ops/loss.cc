@@ -1,6 +1,7 @@
 #include <gradus/ops/loss.h>
 
 #include <algorithm>
+#include <functional>
 #include <type_traits>
 
 #include <gradus/kernels/logarithm.h>
@@ -56,7 +57,7 @@ Var pointwise(const char* op, const Var& input, const Var& target, Reduction red
     for (int i = 0; i < 2; ++i) {
       if (!grads.needed(i)) continue;
       Tensor g = all(i == 0 ? LossPart::dx : LossPart::dt, x, t);
-      grads.add(i, reduction == Reduction::none ? zip(g, dy, [](auto a, auto b) { return a * b; })
+      grads.add(i, reduction == Reduction::none ? zip(g, dy, std::multiplies<>())
                                                 : scaled(g, factor * dy.item()));
     }
   });
