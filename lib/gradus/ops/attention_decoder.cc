@@ -92,11 +92,11 @@ struct Decoder {
   Tensor y;                           // [N, E]
   Tensor s0, keys, annotations, mask;  // sorted
   Tensor w1, v, w_ih, w_hh, b_ih, b_hh;
-  Tensor weights;   // [T, B, S], sorted; 0 at padding
-  Tensor before;    // [N, H], the states that the steps start from
-  Tensor contexts;  // [N, D]
-  Tensor u;         // [N, A]
-  Tensor gates;     // [N, 4H]
+  Tensor weights{{size.T, size.B, size.S}, y.dtype()};  // sorted; 0 at padding
+  Tensor before = real.empty(size.H, y.dtype());        // the states that the steps start from
+  Tensor contexts = real.empty(size.D, y.dtype());
+  Tensor u = real.empty(size.A, y.dtype());
+  Tensor gates = real.empty(4 * size.H, y.dtype());
 
   // out [T, B, H + D], s_t beside c_t.
   // 1. the embedding half of the input projection, for all steps at once
@@ -215,7 +215,6 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
                                          const Tensor& lengths, Caller caller) {
   At at(caller);
   Sizes s = check(in, mask, lengths);
-  DType type = in.y.dtype();
   PackedSequence real(lengths, s.T, s.B);
   Decoder d{s,
             real,
@@ -229,13 +228,8 @@ AttentionDecoderStates attention_decoder(const AttentionDecoderInputs& in, const
             in.weight_ih.value(),
             in.weight_hh.value(),
             in.bias_ih.value(),
-            in.bias_hh.value(),
-            Tensor({s.T, s.B, s.S}, type),
-            real.empty(s.H, type),
-            real.empty(s.D, type),
-            real.empty(s.A, type),
-            real.empty(4 * s.H, type)};
-  Tensor out({s.T, s.B, s.H + s.D}, type), weights = d.weights;
+            in.bias_hh.value()};
+  Tensor out({s.T, s.B, s.H + s.D}, in.y.dtype()), weights = d.weights;
   Var result = record_unit("attention_decoder", std::move(d),
                            {in.y, in.s0, in.keys, in.annotations, in.query_weight, in.v, in.weight_ih,
                             in.weight_hh, in.bias_ih, in.bias_hh},

@@ -76,9 +76,10 @@ struct Gru : Recurrence {
   bool reset_after;
   kernels::UpdateGate update;
   RowNorm ih_gates{}, ih_new{}, hh_gates{}, hh_new{};
-  Tensor before{};  // [N, H] the states that the steps start from: `seen`, where no mask is between
-  Tensor units{};   // [N, 4H] r, z, n and ah_n of each step
-  Tensor p{}, q{};  // [N, 3H] both products, where they are normalised
+  // [N, H], the states that the steps start from: `seen`, where no mask is between.
+  Tensor before = mask.defined() ? real.empty(size.H, dtype()) : seen;
+  Tensor units = real.empty(4 * size.H, dtype());  // r, z, n and ah_n of each step
+  Tensor p{}, q{};                                 // [N, 3H] both products, where they are normalised
 
   // out [T, B, H]
   template <class T>
@@ -167,8 +168,6 @@ Var run(const char* op, int dims, const Var& x, const Var& h0, const RecurrentWe
   auto [steps, B, I, H] = gru.size;
   DType type = x.dtype();
   std::vector<Var> inputs = recurrent_inputs(op, x, {h0}, w, {.ih = 3, .hh = 3, .c = 0});
-  gru.before = gru.mask.defined() ? gru.real.empty(H, type) : gru.seen;
-  gru.units = gru.real.empty(4 * H, type);
   if (!o.reset_after) gru.reset_seen = gru.real.empty(H, type);
   if (w.normalised()) {
     gru.ih_gates = RowNorm(w.norm_ih, 0, 2 * H, gru.real);

@@ -65,11 +65,11 @@ enum { kC0 = 6, kLstmIh = 7, kLstmHh = 9, kLstmC = 11 };
 
 struct Lstm : Recurrence {
   RowNorm norm_ih{}, norm_hh{}, norm_c{};
-  Tensor c0{};           // [B, H] sorted
-  Tensor units{};        // [N, 4H] i, f, g, o
-  Tensor c_before{};     // [N, H]
-  Tensor p{}, q{};       // [N, 4H] both products, where they are normalised; else added up in `units`
-  Tensor c{}, tanh_y{};  // [N, H] likewise
+  Tensor c0{};                                     // [B, H] sorted
+  Tensor units = real.empty(4 * size.H, dtype());  // i, f, g, o
+  Tensor c_before = real.empty(size.H, dtype());
+  Tensor p = units, q = units;  // [N, 4H] both products, where they are normalised; else added up in `units`
+  Tensor c{}, tanh_y{};         // [N, H] likewise
 
   // out [T + 1, B, H]
   template <class T>
@@ -147,8 +147,6 @@ Var run(const char* op, int dims, const Var& x, const LstmState& start, const Re
   check_state(op, "the initial cell", start.c, lstm.size, type);
   std::vector<Var> inputs = recurrent_inputs(op, x, {start.h, start.c}, w, {.ih = 4, .hh = 4, .c = 1});
   lstm.c0 = start.c.defined() ? lstm.real.sort(start.c.value()) : Tensor::zeros({B, H}, type);
-  lstm.c_before = lstm.real.empty(H, type);
-  lstm.p = lstm.q = lstm.units = lstm.real.empty(4 * H, type);
   if (w.normalised()) {
     lstm.norm_ih = RowNorm(w.norm_ih, 0, 4 * H, lstm.real);
     lstm.norm_hh = RowNorm(w.norm_hh, 0, 4 * H, lstm.real);

@@ -29,8 +29,6 @@ PackedSequence::PackedSequence(const Tensor& lengths, int64_t T, int64_t B)
   }
 }
 
-Tensor PackedSequence::empty(int64_t n, DType dtype) const { return Tensor({total(), n}, dtype); }
-
 Tensor PackedSequence::pack(const Tensor& x) const {
   const int64_t n = x.size(-1);
   if (whole()) return x.reshape({T_ * B_, n});

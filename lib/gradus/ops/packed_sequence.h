@@ -31,7 +31,7 @@ class PackedSequence {
   bool whole() const { return sorted_ && total() == T_ * B_; }
 
   /// Not initialised, [N, n].
-  Tensor empty(int64_t n, DType dtype) const;
+  Tensor empty(int64_t n, DType dtype) const { return Tensor({total(), n}, dtype); }
   /// x [T, B, n] -> [N, n], the real rows; shares x's storage when that is whole.
   Tensor pack(const Tensor& x) const;
   /// rows [N, n] -> `shape`, [T, B, n] in elements, with zeros at padding.

@@ -22,8 +22,7 @@ RecurrentSizes check_recurrence(const char* op, int64_t gates, int dims, const V
   std::string rows = gates == 1 ? "hidden_size" : fmt::format("{} hidden_size", gates);
   if (x.dims() != dims)
     refuse(op, "input must be {}: input {}", dims == 2 ? "[B, input_size]" : "[T, B, input_size]", x.shape());
-  RecurrentSizes s{dims == 2 ? 1 : x.size(0), x.size(-2), x.size(-1),
-                   w.hh.dims() == 2 ? w.hh.size(1) : 0};
+  RecurrentSizes s{dims == 2 ? 1 : x.size(0), x.size(-2), x.size(-1), w.hh.dims() == 2 ? w.hh.size(1) : 0};
   if (w.ih.dims() != 2 || w.ih.size(1) != s.I || w.ih.size(0) != gates * s.H)
     fail(op,
          fmt::format("weight_ih must be [{}, input_size]: input {}, weight_ih {}, weight_hh {}", rows,
@@ -78,17 +77,11 @@ Recurrence make_recurrence(const char* op, int64_t gates, int dims, const Var& x
                            const Tensor& state_mask) {
   RecurrentSizes s = check_recurrence(op, gates, dims, x, h0, w, lengths);
   check_state(op, "state_mask", state_mask, s, x.dtype());
-  Recurrence r{.size = s, .gates = gates, .reverse = reverse, .real = PackedSequence(lengths, s.T, s.B)};
-  r.w_ih = w.ih.value();
-  r.w_hh = w.hh.value();
-  r.b_ih = w.bias_ih.value();
-  r.b_hh = w.bias_hh.value();
-  r.x = r.real.pack(x.value());
-  r.h0 = h0.defined() ? r.real.sort(h0.value()) : Tensor::zeros({s.B, s.H}, x.dtype());
-  r.mask = r.real.sort(state_mask);
-  r.seen = r.real.empty(s.H, x.dtype());
-  r.input_shape = x.shape();
-  return r;
+  PackedSequence real(lengths, s.T, s.B);
+  return {.size = s, .gates = gates, .reverse = reverse, .w_ih = w.ih.value(), .w_hh = w.hh.value(),
+          .b_ih = w.bias_ih.value(), .b_hh = w.bias_hh.value(), .real = real, .x = real.pack(x.value()),
+          .h0 = h0.defined() ? real.sort(h0.value()) : Tensor::zeros({s.B, s.H}, x.dtype()),
+          .mask = real.sort(state_mask), .input_shape = x.shape()};
 }
 
 }  // namespace gradus

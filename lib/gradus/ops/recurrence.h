@@ -15,7 +15,7 @@
 #include <gradus/kernels/products/packed_gemm.h>
 #include <gradus/numeric.h>
 #include <gradus/ops/packed_sequence.h>
-#include <gradus/ops/rnn.h>
+#include <gradus/ops/recurrent_weights.h>
 
 namespace gradus {
 
@@ -53,7 +53,7 @@ struct Recurrence {
   /// [B, H], the factor m on the state that the recurrent product sees; undefined: 1
   Tensor mask{};
   /// [N, H], m h_{t-1}
-  Tensor seen{};
+  Tensor seen = real.empty(size.H, dtype());
   /// [N, H], what the last block of W_hh meets where that is not `seen`: r m h_{t-1} of a GRU that resets
   /// before the product; else undefined
   Tensor reset_seen{};
@@ -121,20 +121,16 @@ struct Recurrence {
   /// out_t [B, H] = the states, in the order of the sequences.
   template <class T>
   void put(const T* states, T* out_t) const {
-    if (real.sorted())
-      std::copy_n(states, size.B * size.H, out_t);
-    else
-      for (int64_t i = 0; i < size.B; ++i)
-        std::copy_n(states + i * size.H, size.H, out_t + real.sequence(i) * size.H);
+    const int64_t H = size.H, rows = real.sorted() ? size.B : 1;  // at a time
+    for (int64_t i = 0; i < size.B; i += rows)
+      std::copy_n(states + i * H, rows * H, out_t + real.sequence(i) * H);
   }
   /// dh += dout_t, which is in the order of the sequences.
   template <class T>
   void take(const T* dout_t, T* dh) const {
-    if (real.sorted())
-      kernels::add_into(dout_t, dh, size.B * size.H);
-    else
-      for (int64_t i = 0; i < size.B; ++i)
-        kernels::add_into(dout_t + real.sequence(i) * size.H, dh + i * size.H, size.H);
+    const int64_t H = size.H, rows = real.sorted() ? size.B : 1;  // at a time
+    for (int64_t i = 0; i < size.B; i += rows)
+      kernels::add_into(dout_t + real.sequence(i) * H, dh + i * H, rows * H);
   }
   /// From the gradients of W_ih x and of W_hh (m h) over all steps, [N, G H] each, which are one where the
   /// unit takes their sum, and dh0 [B, H]: the gradients of the inputs.

@@ -63,7 +63,8 @@ void activate_back(Nonlinearity f, const T* y, const T* dh, T* dpre, int64_t n) 
 struct Rnn : Recurrence {
   Nonlinearity nonlinearity;
   RowNorm norm{};
-  Tensor h{}, a{};  // [N, H] states after the steps; sums before the norm, without one the same storage
+  // [N, H] states after the steps; sums before the norm, without one the same storage.
+  Tensor h = real.empty(size.H, dtype()), a = h;
 
   // out [T, B, H]
   template <class T>
@@ -109,7 +110,6 @@ Var run(const char* op, int dims, const Var& x, const Var& h0, const RecurrentWe
   Rnn rnn{make_recurrence(op, 1, dims, x, h0, w, o.reverse, o.lengths, o.state_mask), o.nonlinearity};
   auto [steps, B, I, H] = rnn.size;
   std::vector<Var> inputs = recurrent_inputs(op, x, {h0}, w, {.ih = 1, .hh = 0, .c = 0});
-  rnn.a = rnn.h = rnn.real.empty(H, x.dtype());
   if (w.normalised()) {
     rnn.norm = RowNorm(w.norm_ih, 0, H, rnn.real);
     rnn.a = rnn.real.empty(H, x.dtype());
