@@ -1,6 +1,7 @@
 #include <gradus/ops/activation.h>
 
 #include <cmath>
+#include <functional>
 #include <numbers>
 
 #include <gradus/kernels/elementwise.h>
@@ -23,14 +24,6 @@ Var softplus(const Var& x) { return log(1 + exp(x)); }
 }  // namespace
 }  // namespace reference
 
-namespace {
-
-Tensor logistic(const Tensor& x) {
-  return by_kernel("sigmoid", [](auto... a) { kernels::sigmoid(a...); }, x);
-}
-
-}  // namespace
-
 Var tanh(const Input& x) {
   CheckedAt at(x, "tanh");
   Tensor y = by_kernel("tanh", [](auto... a) { kernels::tanh(a...); }, x.value());
@@ -41,7 +34,7 @@ Var tanh(const Input& x) {
 
 Var sigmoid(const Input& x) {
   CheckedAt at(x, "sigmoid");
-  Tensor y = logistic(x.value());
+  Tensor y = by_kernel("sigmoid", [](auto... a) { kernels::sigmoid(a...); }, x.value());
   return record("sigmoid", {x}, y, [y](const Tensor& dy, Grads& dx) {
     dx.add(0, by_kernel("sigmoid", [](auto... a) { kernels::sigmoid_backward(a...); }, y, dy));
   });
@@ -83,7 +76,8 @@ Var softplus(const Input& x) {
     return (v < 0 ? decltype(v){0} : v) + std::log1p(std::exp(-std::abs(v)));
   });
   return record("softplus", {x}, y, [x = x.value()](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, logistic(x), [](auto g, auto s) { return g * s; }));
+    Tensor slope = by_kernel("softplus", [](auto... a) { kernels::sigmoid(a...); }, x);
+    dx.add(0, zip(dy, slope, std::multiplies<>()));
   });
 }
 

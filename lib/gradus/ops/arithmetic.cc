@@ -1,6 +1,7 @@
 #include <gradus/ops/arithmetic.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <gradus/kernels/elementwise.h>
@@ -11,12 +12,6 @@
 
 namespace gradus {
 namespace {
-
-const auto plus = [](auto p, auto q) { return p + q; };
-const auto minus = [](auto p, auto q) { return p - q; };
-const auto times = [](auto p, auto q) { return p * q; };
-const auto over = [](auto p, auto q) { return p / q; };
-const auto negative = [](auto v) { return -v; };
 
 // y_i = f(x_i, c) with c in x's element type.
 template <class F>
@@ -50,7 +45,7 @@ Tensor power(const Tensor& x, const Tensor& e) {
 
 Var operator+(const Input& a, const Var& b) {
   CheckedAt at(a, b, "add");
-  Tensor y = zip_broadcast(a.value(), b.value(), "add", plus);
+  Tensor y = zip_broadcast(a.value(), b.value(), "add", std::plus<>());
   return record("add", {a, b}, y, [](const Tensor& dy, Grads& dx) {
     dx.add(0, dy);
     dx.add(1, dy);
@@ -59,28 +54,28 @@ Var operator+(const Input& a, const Var& b) {
 
 Var operator-(const Input& a, const Var& b) {
   CheckedAt at(a, b, "sub");
-  Tensor y = zip_broadcast(a.value(), b.value(), "sub", minus);
+  Tensor y = zip_broadcast(a.value(), b.value(), "sub", std::minus<>());
   return record("sub", {a, b}, y, [](const Tensor& dy, Grads& dx) {
     dx.add(0, dy);
-    if (dx.needed(1)) dx.add(1, map(dy, negative));
+    if (dx.needed(1)) dx.add(1, map(dy, std::negate<>()));
   });
 }
 
 Var operator*(const Input& a, const Var& b) {
   CheckedAt at(a, b, "mul");
-  Tensor y = zip_broadcast(a.value(), b.value(), "mul", times);
+  Tensor y = zip_broadcast(a.value(), b.value(), "mul", std::multiplies<>());
   Tensor saved_a = saved_for(b, a.value()), saved_b = saved_for(a, b.value());
   return record("mul", {a, b}, y, [a = saved_a, b = saved_b](const Tensor& dy, Grads& dx) {
-    if (dx.needed(0)) dx.add(0, zip_broadcast(dy, b, "mul", times));
-    if (dx.needed(1)) dx.add(1, zip_broadcast(dy, a, "mul", times));
+    if (dx.needed(0)) dx.add(0, zip_broadcast(dy, b, "mul", std::multiplies<>()));
+    if (dx.needed(1)) dx.add(1, zip_broadcast(dy, a, "mul", std::multiplies<>()));
   });
 }
 
 Var operator/(const Input& a, const Var& b) {
   CheckedAt at(a, b, "div");
-  Tensor y = zip_broadcast(a.value(), b.value(), "div", over);
+  Tensor y = zip_broadcast(a.value(), b.value(), "div", std::divides<>());
   return record("div", {a, b}, y, [b = b.value(), y = saved_for(b, y)](const Tensor& dy, Grads& dx) {
-    Tensor da = zip_broadcast(dy, b, "div", over);
+    Tensor da = zip_broadcast(dy, b, "div", std::divides<>());
     if (dx.needed(1)) dx.add(1, zip(da, y, [](auto g, auto q) { return -g * q; }));
     dx.add(0, da);
   });
@@ -88,40 +83,40 @@ Var operator/(const Input& a, const Var& b) {
 
 Var operator-(const Input& x) {
   CheckedAt at(x, "neg");
-  return record("neg", {x}, map(x.value(), negative),
-                [](const Tensor& dy, Grads& dx) { dx.add(0, map(dy, negative)); });
+  return record("neg", {x}, map(x.value(), std::negate<>()),
+                [](const Tensor& dy, Grads& dx) { dx.add(0, map(dy, std::negate<>())); });
 }
 
 Var operator+(const Input& a, double b) {
   CheckedAt at(a, "add");
-  return record("add", {a}, with_number(a.value(), b, plus),
+  return record("add", {a}, with_number(a.value(), b, std::plus<>()),
                 [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
 }
 Var operator+(double a, const Input& b) { return b + a; }
 
 Var operator-(const Input& a, double b) {
   CheckedAt at(a, "sub");
-  return record("sub", {a}, with_number(a.value(), b, minus),
+  return record("sub", {a}, with_number(a.value(), b, std::minus<>()),
                 [](const Tensor& dy, Grads& dx) { dx.add(0, dy); });
 }
 
 Var operator-(double a, const Input& b) {
   CheckedAt at(b, "sub");
   Tensor y = with_number(b.value(), a, [](auto v, auto c) { return c - v; });
-  return record("sub", {b}, y, [](const Tensor& dy, Grads& dx) { dx.add(0, map(dy, negative)); });
+  return record("sub", {b}, y, [](const Tensor& dy, Grads& dx) { dx.add(0, map(dy, std::negate<>())); });
 }
 
 Var operator*(const Input& a, double b) {
   CheckedAt at(a, "mul");
-  return record("mul", {a}, with_number(a.value(), b, times),
-                [b](const Tensor& dy, Grads& dx) { dx.add(0, with_number(dy, b, times)); });
+  return record("mul", {a}, with_number(a.value(), b, std::multiplies<>()),
+                [b](const Tensor& dy, Grads& dx) { dx.add(0, with_number(dy, b, std::multiplies<>())); });
 }
 Var operator*(double a, const Input& b) { return b * a; }
 
 Var operator/(const Input& a, double b) {
   CheckedAt at(a, "div");
-  return record("div", {a}, with_number(a.value(), b, over),
-                [b](const Tensor& dy, Grads& dx) { dx.add(0, with_number(dy, b, over)); });
+  return record("div", {a}, with_number(a.value(), b, std::divides<>()),
+                [b](const Tensor& dy, Grads& dx) { dx.add(0, with_number(dy, b, std::divides<>())); });
 }
 
 Var operator/(double a, const Input& b) {
@@ -134,9 +129,8 @@ Var operator/(double a, const Input& b) {
 
 // ---- powers ----
 
-Var pow(const Input& x, double exponent) {
+Var pow(const Input& x, double e) {
   CheckedAt at(x, "pow");
-  const double e = exponent;
   Tensor y = e == 2 ? map(x.value(), [](auto v) { return v * v; }) : power(x.value(), e);
   return record("pow", {x}, y, [x = x.value(), e](const Tensor& dy, Grads& dx) {
     if (e == 2) return dx.add(0, zip(dy, x, [](auto g, auto v) { return 2 * g * v; }));
@@ -146,26 +140,24 @@ Var pow(const Input& x, double exponent) {
   });
 }
 
-Var pow(const Input& x, const Var& exponent) {
-  CheckedAt at(x, exponent, "pow");
-  Tensor y = power(x.value(), exponent.value());
-  return record(
-      "pow", {x, exponent}, y,
-      [x = x.value(), e = exponent.value(), y = saved_for(exponent, y)](const Tensor& dy, Grads& dx) {
-        if (dx.needed(0)) {
-          Tensor less = power(x, map(e, [](auto c) { return c - 1; }));
-          Tensor slope =
-              zip_broadcast(e, less, "pow", [](auto c, auto p) { return c == 0 ? decltype(p){0} : c * p; });
-          dx.add(0, zip(dy, slope, times));
-        }
-        if (dx.needed(1)) {
-          // 0^c is 0 for every c > 0, and stays
-          Tensor log_x = zip_broadcast(logarithm(x), e, "pow", [](auto l, auto c) {
-            return l == -std::numeric_limits<decltype(l)>::infinity() && c >= 0 ? decltype(l){0} : l;
-          });
-          dx.add(1, zip(dy, y, log_x, [](auto g, auto p, auto l) { return g * p * l; }));
-        }
+Var pow(const Input& x, const Var& e) {
+  CheckedAt at(x, e, "pow");
+  Tensor y = power(x.value(), e.value());
+  auto back = [x = x.value(), e = e.value(), y = saved_for(e, y)](const Tensor& dy, Grads& dx) {
+    if (dx.needed(0)) {
+      Tensor less = power(x, map(e, [](auto c) { return c - 1; }));
+      auto slope = [](auto c, auto p) { return c == 0 ? decltype(p){0} : c * p; };
+      dx.add(0, zip(dy, zip_broadcast(e, less, "pow", slope), std::multiplies<>()));
+    }
+    if (dx.needed(1)) {
+      // 0^c is 0 for every c > 0, and stays
+      Tensor log_x = zip_broadcast(logarithm(x), e, "pow", [](auto l, auto c) {
+        return l == -std::numeric_limits<decltype(l)>::infinity() && c >= 0 ? decltype(l){0} : l;
       });
+      dx.add(1, zip(dy, y, log_x, [](auto g, auto p, auto l) { return g * p * l; }));
+    }
+  };
+  return record("pow", {x, e}, y, std::move(back));
 }
 
 Var sqrt(const Input& x) {
@@ -179,13 +171,14 @@ Var sqrt(const Input& x) {
 Var exp(const Input& x) {
   CheckedAt at(x, "exp");
   Tensor y = by_kernel("exp", [](auto... a) { kernels::exp(a...); }, x.value());
-  return record("exp", {x}, y, [y](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, y, times)); });
+  return record("exp", {x}, y,
+                [y](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, y, std::multiplies<>())); });
 }
 
 Var log(const Input& x) {
   CheckedAt at(x, "log");
   return record("log", {x}, logarithm(x.value()),
-                [x = x.value()](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, x, over)); });
+                [x = x.value()](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, x, std::divides<>())); });
 }
 
 // ---- piecewise ----
@@ -275,8 +268,7 @@ GRADUS_OP_CASES(
     {"mul: middle axis", {{2, 3, 2}, {2, 1, 2}}, [](auto& in) { return in[0] * in[1]; }},
     {"mul: scalar", {{2, 2}, Shape{}}, [](auto& in) { return in[0] * in[1]; }},
     {"mul: number", {{3}}, [](auto& in) { return 3 * in[0] * -0.5; }},
-    {"div", {{2, 3}, {{2, 3}, 0.5, 2}}, [](auto& in) { return in[0] / in[1]; },
-     calls(reference::div)},
+    {"div", {{2, 3}, {{2, 3}, 0.5, 2}}, [](auto& in) { return in[0] / in[1]; }, calls(reference::div)},
     {"div: stretch", {{4, 1, 3}, {{2, 1}, -2, -0.5}}, [](auto& in) { return in[0] / in[1]; },
      calls(reference::div)},
     {"div: number", {{Shape{3}, 0.5, 2}}, [](auto& in) { return 3 / (in[0] / 2); }},
@@ -288,8 +280,7 @@ GRADUS_OP_CASES(
      [](auto& in) { return in[0] * in[0] * in[0]; }},
     {"pow: number", {{Shape{4}, 0.5, 2}}, [](auto& in) { return pow(in[0], -1.5); }},
     {"pow: zero", {{Shape{4}, 0.5, 2}}, [](auto& in) { return pow(in[0], 0); }},
-    {"pow", {{{2, 3}, 0.5, 2}, {2, 3}}, [](auto& in) { return pow(in[0], in[1]); },
-     calls(reference::power)},
+    {"pow", {{{2, 3}, 0.5, 2}, {2, 3}}, [](auto& in) { return pow(in[0], in[1]); }, calls(reference::power)},
     {"pow: stretch", {{Shape{3}, 0.5, 2}, {2, 1}}, [](auto& in) { return pow(in[0], in[1]); },
      calls(reference::power)},
     {"sqrt", {{{2, 3}, 0.2, 3}}, calls(sqrt), [](auto& in) { return pow(in[0], 0.5); }},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include <gradus/kernels/elementwise.h>
@@ -84,8 +85,6 @@ Tensor largest(const Tensor& x, const Shape& kept) {
   return y;
 }
 
-const auto times = [](auto p, auto q) { return p * q; };
-
 }  // namespace
 
 Var sum(const Input& x, const ReduceOptions& options) {
@@ -135,13 +134,13 @@ Var logsumexp(const Input& x, const ReduceOptions& options) {
   };
   Tensor y =
       zip(m, sum_to(shifted_exp(x.value(), m), r.kept), [](auto a, auto s) { return a + std::log(s); });
-  return record(
-      "logsumexp", {x}, y.reshape(r.wanted), [x = x.value(), y, shifted_exp](const Tensor& dy, Grads& dx) {
-        // Where all of x is -inf nothing would change y: gradient 0, not NaN.
-        const double none = -std::numeric_limits<double>::infinity();
-        Tensor shift = map(y, [none](auto v) { return v == decltype(v)(none) ? decltype(v){0} : v; });
-        dx.add(0, zip_broadcast(shifted_exp(x, shift), dy.reshape(y.shape()), "logsumexp", times));
-      });
+  auto back = [x = x.value(), y, shifted_exp](const Tensor& dy, Grads& dx) {
+    // Where all of x is -inf nothing would change y: gradient 0, not NaN.
+    const double none = -std::numeric_limits<double>::infinity();
+    Tensor shift = map(y, [none](auto v) { return v == decltype(v)(none) ? decltype(v){0} : v; });
+    dx.add(0, zip_broadcast(shifted_exp(x, shift), dy.reshape(y.shape()), "logsumexp", std::multiplies<>()));
+  };
+  return record("logsumexp", {x}, y.reshape(r.wanted), std::move(back));
 }
 
 Var sum(const Input& x, int axis) { return sum(x, ReduceOptions{.axes = {axis}}); }
