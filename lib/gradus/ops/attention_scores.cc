@@ -1,5 +1,7 @@
 #include <gradus/ops/attention_scores.h>
 
+#include <functional>
+
 #include <gradus/kernels/elementwise.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
@@ -11,7 +13,6 @@
 
 namespace gradus {
 
-// Composed of elementary ops.
 namespace reference {
 namespace {
 
@@ -34,14 +35,9 @@ Var weighted_sum(const Var& weights, const Var& annotations, const Tensor& mask)
 
 namespace {
 
-struct Sizes {
-  int64_t S, B, A;
-};
-
-Sizes check(const char* op, const char* query_name, const Var& query, const Var& keys) {
+void check(const char* op, const char* query_name, const Var& query, const Var& keys) {
   if (keys.dims() != 3 || query.shape() != Shape{keys.size(1), keys.size(2)})
     refuse(op, "{} must be [B, A] and keys [S, B, A]: {}, {}", query_name, query.shape(), keys.shape());
-  return {keys.size(0), keys.size(1), keys.size(2)};
 }
 
 }  // namespace
@@ -49,29 +45,30 @@ Sizes check(const char* op, const char* query_name, const Var& query, const Var&
 Var additive_scores(const Input& u, const Var& keys, const Var& v) {
   At at(u.caller());
   const char* op = "additive_scores";
-  Sizes s = check(op, "u", u, keys);
-  if (v.shape() != Shape{s.A}) refuse(op, "v must be [A] = [{}]: {}", s.A, v.shape());
-  Tensor hidden = zip_broadcast(keys.value(), u.value(), op, [](auto key, auto add) { return key + add; });
-  Tensor e({s.B, s.S}, keys.dtype());
+  check(op, "u", u, keys);
+  int64_t S = keys.size(0), B = keys.size(1), A = keys.size(2);
+  if (v.shape() != Shape{A}) refuse(op, "v must be [A] = [{}]: {}", A, v.shape());
+  Tensor hidden = zip_broadcast(keys.value(), u.value(), op, std::plus<>());
+  Tensor e({B, S}, keys.dtype());
   with_type(keys.dtype(), op, [&]<class T>(T) {
     const T* w = data<T>(v.value());
     T *h = data<T>(hidden), *score = data<T>(e);
     kernels::tanh(h, h, hidden.numel());
-    for (int64_t t = 0; t < s.S; ++t)
-      for (int64_t b = 0; b < s.B; ++b, h += s.A) score[b * s.S + t] = kernels::dot(h, w, s.A);
+    for (int64_t t = 0; t < S; ++t)
+      for (int64_t b = 0; b < B; ++b, h += A) score[b * S + t] = kernels::dot(h, w, A);
   });
-  auto back = [s, hidden, v = v.value()]<class T>(T, const Tensor& de, Grads& dx) {
-    Tensor du = Tensor::zeros({s.B, s.A}, de.dtype());
+  auto back = [=, v = v.value()]<class T>(T, const Tensor& de, Grads& dx) {
+    Tensor du = Tensor::zeros({B, A}, de.dtype());
     Tensor dkeys = into_if_needed(dx, 1), dv = into_if_needed(dx, 2);
     const T *w = data<T>(v), *g = data<T>(de), *h = data<T>(hidden);
     T *to_u = data<T>(du), *to_v = data_or_null<T>(dv), *to_keys = data_or_null<T>(dkeys);
-    for (int64_t t = 0; t < s.S; ++t)
-      for (int64_t b = 0; b < s.B; ++b, h += s.A) {
-        T slope = g[b * s.S + t];
+    for (int64_t t = 0; t < S; ++t)
+      for (int64_t b = 0; b < B; ++b, h += A) {
+        T slope = g[b * S + t];
         if (slope == T(0)) continue;  // masked, or nothing to hand on
-        if (to_v) kernels::axpy(slope, h, to_v, s.A);
-        T *u_row = to_u + b * s.A, *key_row = to_keys ? to_keys + (t * s.B + b) * s.A : nullptr;
-        for (int64_t a = 0; a < s.A; ++a) {
+        if (to_v) kernels::axpy(slope, h, to_v, A);
+        T *u_row = to_u + b * A, *key_row = to_keys ? to_keys + (t * B + b) * A : nullptr;
+        for (int64_t a = 0; a < A; ++a) {
           T dz = slope * w[a] * (1 - h[a] * h[a]);
           u_row[a] += dz;
           if (key_row) key_row[a] += dz;
@@ -85,27 +82,28 @@ Var additive_scores(const Input& u, const Var& keys, const Var& v) {
 Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
   At at(q.caller());
   const char* op = "multiplicative_scores";
-  Sizes s = check(op, "q", q, keys);
-  Tensor e({s.B, s.S}, keys.dtype());
+  check(op, "q", q, keys);
+  int64_t S = keys.size(0), B = keys.size(1), A = keys.size(2);
+  Tensor e({B, S}, keys.dtype());
   with_type(keys.dtype(), op, [&]<class T>(T) {
     const T *key = data<T>(keys.value()), *query = data<T>(q.value());
     T* score = data<T>(e);
-    for (int64_t t = 0; t < s.S; ++t)
-      for (int64_t b = 0; b < s.B; ++b, key += s.A)
-        score[b * s.S + t] = static_cast<T>(scale) * kernels::dot(key, query + b * s.A, s.A);
+    for (int64_t t = 0; t < S; ++t)
+      for (int64_t b = 0; b < B; ++b, key += A)
+        score[b * S + t] = static_cast<T>(scale) * kernels::dot(key, query + b * A, A);
   });
-  auto back = [s, scale, q = q.value(), keys = keys.value()]<class T>(T, const Tensor& de, Grads& dx) {
-    Tensor dq = dx.needed(0) ? Tensor::zeros({s.B, s.A}, de.dtype()) : Tensor();
+  auto back = [=, q = q.value(), keys = keys.value()]<class T>(T, const Tensor& de, Grads& dx) {
+    Tensor dq = dx.needed(0) ? Tensor::zeros({B, A}, de.dtype()) : Tensor();
     Tensor dkeys = into_if_needed(dx, 1);
     const T *slope = data<T>(de), *key = data<T>(keys), *query = data<T>(q);
     T *to_q = data_or_null<T>(dq), *to_keys = data_or_null<T>(dkeys);
-    for (int64_t t = 0; t < s.S; ++t)
-      for (int64_t b = 0; b < s.B; ++b) {
-        T g = static_cast<T>(scale) * slope[b * s.S + t];
+    for (int64_t t = 0; t < S; ++t)
+      for (int64_t b = 0; b < B; ++b) {
+        T g = static_cast<T>(scale) * slope[b * S + t];
         if (g == T(0)) continue;  // masked: the key may be anything
-        int64_t row = (t * s.B + b) * s.A;
-        if (to_q) kernels::axpy(g, key + row, to_q + b * s.A, s.A);
-        if (to_keys) kernels::axpy(g, query + b * s.A, to_keys + row, s.A);
+        int64_t row = (t * B + b) * A;
+        if (to_q) kernels::axpy(g, key + row, to_q + b * A, A);
+        if (to_keys) kernels::axpy(g, query + b * A, to_keys + row, A);
       }
     if (dq.defined()) dx.add(0, dq);
   };
@@ -121,9 +119,7 @@ Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mas
   int64_t S = annotations.size(0), B = annotations.size(1), D = annotations.size(2);
   check_mask(op, mask, B, S);
   Tensor context = Tensor::zeros({B, D}, annotations.dtype());
-  auto real = [mask, bytes = mask_data(mask), S](int64_t b, int64_t t) {
-    return !bytes || bytes[b * S + t];
-  };
+  auto real = [mask, bytes = mask_data(mask), S](int64_t b, int64_t t) { return !bytes || bytes[b * S + t]; };
   with_type(annotations.dtype(), op, [&]<class T>(T) {
     const T *w = data<T>(weights.value()), *h = data<T>(annotations.value());
     T* c = data<T>(context);

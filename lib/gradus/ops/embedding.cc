@@ -10,16 +10,16 @@
 namespace gradus {
 namespace {
 
-// ids and rows without those whose id is `left_out`.
-RowGradient without(int32_t left_out, const Tensor& ids, const Tensor& rows) {
+// All but those whose id is `left_out`.
+RowGradient without(int32_t left_out, const RowGradient& all) {
   std::vector<int32_t> kept;
-  const int64_t E = rows.size(1);
-  Tensor out(rows.shape(), rows.dtype());
+  const int64_t E = all.rows.size(1);
+  Tensor out(all.rows.shape(), all.rows.dtype());
   visit_floating(out, "embedding", [&]<class T>(T* to) {
-    for (int64_t i = 0; i < ids.numel(); ++i) {
-      if (ids.i32()[i] == left_out) continue;
-      to = std::copy_n(data<T>(rows) + i * E, E, to);
-      kept.push_back(ids.i32()[i]);
+    for (int64_t i = 0; i < all.ids.numel(); ++i) {
+      if (all.ids.i32()[i] == left_out) continue;
+      to = std::copy_n(data<T>(all.rows) + i * E, E, to);
+      kept.push_back(all.ids.i32()[i]);
     }
   });
   int64_t count = static_cast<int64_t>(kept.size());
@@ -54,13 +54,10 @@ Var embedding(const Input& weight, const Tensor& ids, const EmbeddingOptions& op
   shape.append(E);
   Tensor y = take_rows("embedding", "ids", weight.value(), ids, shape);
   return record("embedding", {weight}, y, [=, padding = options.padding_idx](const Tensor& dy, Grads& dx) {
-    Tensor flat = ids.reshape(Shape{N}), rows = dy.reshape(Shape{N, E});
-    if (const int32_t* id = ids.i32(); padding >= 0 && std::find(id, id + N, padding) != id + N) {
-      RowGradient real = without(padding, flat, rows);
-      dx.add_rows(0, real.ids, real.rows);
-    } else {
-      dx.add_rows(0, flat, rows);
-    }
+    RowGradient real{ids.reshape(Shape{N}), dy.reshape(Shape{N, E})};
+    const int32_t* id = ids.i32();
+    if (padding >= 0 && std::find(id, id + N, padding) != id + N) real = without(padding, real);
+    dx.add_rows(0, real.ids, real.rows);
   });
 }
 

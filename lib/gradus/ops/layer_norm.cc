@@ -38,8 +38,8 @@ Var layer_norm(const Input& x, const Var& gamma, const Var& beta, double eps) {
   auto back = [=, x = x.value(), gamma = gamma.value()]<class T>(T, const Tensor& dy, Grads& dx) {
     Tensor dgamma = into_or_zeros(dx, 1, {n}, x.dtype()), dbeta = into_or_zeros(dx, 2, {n}, x.dtype());
     Tensor d(x.shape(), x.dtype());
-    kernels::layer_norm_backward(rows, n, data<T>(x), n, data<T>(gamma), data<T>(stats), data<T>(dy), n, false,
-                                 data<T>(d), n, data<T>(dgamma), data<T>(dbeta));
+    kernels::layer_norm_backward(rows, n, data<T>(x), n, data<T>(gamma), data<T>(stats), data<T>(dy), n,
+                                 false, data<T>(d), n, data<T>(dgamma), data<T>(dbeta));
     dx.add(0, d);
   };
   return record_typed("layer_norm", {x, gamma, beta}, y, std::move(back));

@@ -14,15 +14,9 @@
 namespace gradus {
 namespace {
 
-// What the sum of the terms is multiplied by.
-double factor_of(Reduction reduction, const Shape& shape) {
-  if (reduction == Reduction::mean) return 1 / static_cast<double>(shape.numel());
-  return reduction == Reduction::batchmean ? 1 / static_cast<double>(shape[0]) : 1;
-}
-
 using kernels::LossPart;
 
-/// Numbers whose terms are summed at a time, in the cache.
+// Numbers whose terms are summed at a time, in the cache.
 constexpr int64_t kBlock = 4096;
 
 // part(what, x, t, y, n) writes the terms of n inputs and targets, or their derivatives by the one or the
@@ -34,7 +28,10 @@ Var pointwise(const char* op, const Var& input, const Var& target, Reduction red
     refuse(op, "input and target must have one shape: input {}, target {}", input.shape(), target.shape());
   if (reduction == Reduction::batchmean && input.dims() == 0)
     fail(op, "batchmean needs a first axis: input []");
-  double factor = factor_of(reduction, input.shape());
+  // What the sum of the terms is multiplied by.
+  const double factor = reduction == Reduction::mean        ? 1 / static_cast<double>(input.numel())
+                        : reduction == Reduction::batchmean ? 1 / static_cast<double>(input.size(0))
+                                                            : 1;
   Tensor x = input.value(), t = target.value(), out;
   auto all = [part, op](LossPart what, const Tensor& of, const Tensor& with) {
     return by_kernel(op, [&](auto... a) { part(what, a...); }, of, with);
@@ -73,13 +70,9 @@ namespace reference {
 namespace {
 
 Var reduce(const Var& terms, Reduction reduction) {
-  switch (reduction) {
-    case Reduction::none: return terms;
-    case Reduction::mean: return mean(terms);
-    case Reduction::sum: return sum(terms);
-    case Reduction::batchmean: break;
-  }
-  return sum(terms) / static_cast<double>(terms.size(0));
+  if (reduction == Reduction::none) return terms;
+  if (reduction == Reduction::mean) return mean(terms);
+  return reduction == Reduction::sum ? sum(terms) : sum(terms) / static_cast<double>(terms.size(0));
 }
 
 Var mse_loss(const Var& x, const Var& t, Reduction reduction) { return reduce(pow(x - t, 2.0), reduction); }

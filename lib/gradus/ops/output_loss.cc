@@ -55,7 +55,6 @@ struct Sharing {
   }
   struct Range {
     int64_t begin, end;
-    int64_t size() const { return end - begin; }
   };
   // Part `part` of n, beginning at a multiple of `unit`.
   Range range(int part, int64_t n, int64_t unit = 1) const {
@@ -242,10 +241,8 @@ CrossEntropy linear_cross_entropy(const Input& hidden, const Var& weight, const 
   double value = result.loss * cross_entropy_scale("linear_cross_entropy", tokens, options);
   Var loss = record("linear_cross_entropy", inputs, Tensor::scalar(value, hidden.dtype()),
                     [saved](const Tensor& dy, Grads& dx) {
-                      for (int i = 0; i < 3; ++i) {
-                        const Tensor& d = saved[static_cast<size_t>(i)];
-                        if (d.defined()) dx.add(i, scaled(d, dy.item()));
-                      }
+                      for (size_t i = 0; i < 3; ++i)
+                        if (saved[i].defined()) dx.add(static_cast<int>(i), scaled(saved[i], dy.item()));
                     });
   return {loss, result.nll, tokens};
 }

@@ -100,7 +100,7 @@ void transpose_into(const T* from, int64_t stride, int64_t n, int64_t d, T* to) 
 
 struct Problem {
   Operand q, k, v;
-  int64_t T = 0, B = 0, S = 0, H = 0, d = 0, dv = 0;
+  int64_t T = q.tensor.size(0), B = q.tensor.size(1), S = k.tensor.size(0), H = 0, d = 0, dv = 0;
   double scale = 1, dropout = 0;
   bool causal = false;
   Tensor mask = {};
@@ -229,7 +229,7 @@ struct Problem {
 
 // Fills in what follows from the operands and runs the forward.
 ScaledDotProduct attend(const std::vector<Var>& inputs, Problem p, const ScaledDotProductOptions& o) {
-  p.T = p.q.tensor.size(0), p.B = p.q.tensor.size(1), p.S = p.k.tensor.size(0), p.H = o.heads;
+  p.H = o.heads;
   check_mask(kOp, o.mask, p.B, p.S);
   if (o.causal && p.S < p.T)
     refuse(kOp, "causal queries are the last of the keys' positions: {} queries, {} keys", p.T, p.S);
@@ -330,31 +330,24 @@ OpCase attention_case(const std::string& name, const std::vector<OpCase::Input>&
           training(5, calls(reference::scaled_dot_product_attention, options))};
 }
 
-// Part i of n side by side.
-Var part(const Var& x, int64_t i, int64_t n) {
-  int64_t E = x.size(2) / n;
-  return slice(x, 2, i * E, (i + 1) * E);
-}
-
 }  // namespace
 
-GRADUS_OP_CASES(attention_case("", {{3, 2, 4}, {5, 2, 4}, {5, 2, 6}}, {.heads = 2}),
-                attention_case(": mask, causal", {{3, 3, 4}, {4, 3, 4}, {4, 3, 4}}, case_options(true)),
-                attention_case(": one head, scale", {{4, 1, 3}, {4, 1, 3}, {4, 1, 3}}, {.scale = 1.3}),
-                attention_case(": dropout", {{5, 3, 4}, {4, 3, 4}, {4, 3, 4}}, case_options(false, 0.4)),
-                {"packed_self_attention",
-                 {{4, 3, 12}},
-                 [](auto& in) { return packed_self_attention(in[0], case_options(true)).output; },
-                 [](auto& in) {
-                   return reference::scaled_dot_product_attention(part(in[0], 0, 3), part(in[0], 1, 3),
-                                                                  part(in[0], 2, 3), case_options(true));
-                 }},
-                {"packed_cross_attention",
-                 {{5, 3, 4}, {4, 3, 8}},
-                 [](auto& in) { return packed_cross_attention(in[0], in[1], case_options(false)).output; },
-                 [](auto& in) {
-                   return reference::scaled_dot_product_attention(in[0], part(in[1], 0, 2), part(in[1], 1, 2),
-                                                                  case_options(false));
-                 }});
+GRADUS_OP_CASES(
+    attention_case("", {{3, 2, 4}, {5, 2, 4}, {5, 2, 6}}, {.heads = 2}),
+    attention_case(": mask, causal", {{3, 3, 4}, {4, 3, 4}, {4, 3, 4}}, case_options(true)),
+    attention_case(": one head, scale", {{4, 1, 3}, {4, 1, 3}, {4, 1, 3}}, {.scale = 1.3}),
+    attention_case(": dropout", {{5, 3, 4}, {4, 3, 4}, {4, 3, 4}}, case_options(false, 0.4)),
+    {"packed_self_attention", {{4, 3, 12}},
+     [](auto& in) { return packed_self_attention(in[0], case_options(true)).output; },
+     [](auto& in) {
+       std::vector<Var> parts = split(in[0], {4, 4, 4}, 2);
+       return reference::scaled_dot_product_attention(parts[0], parts[1], parts[2], case_options(true));
+     }},
+    {"packed_cross_attention", {{5, 3, 4}, {4, 3, 8}},
+     [](auto& in) { return packed_cross_attention(in[0], in[1], case_options(false)).output; },
+     [](auto& in) {
+       std::vector<Var> parts = split(in[1], {4, 4}, 2);
+       return reference::scaled_dot_product_attention(in[0], parts[0], parts[1], case_options(false));
+     }});
 
 }  // namespace gradus

@@ -285,8 +285,8 @@ GRADUS_OP_CASES(
      calls(reference::transpose)},
     {"permute: batch of matrices", {{2, 3, 4}}, [](auto& in) { return permute(in[0], {0, 2, 1}); },
      [](auto& in) {
-       return stack({reference::transpose(select(in[0], 0, 0)),
-                      reference::transpose(select(in[0], 0, 1))}, 0);
+       auto turned = [&](int64_t i) { return reference::transpose(select(in[0], 0, i)); };
+       return stack({turned(0), turned(1)}, 0);
      }},
     {"permute: leading axes", {{2, 3, 4}}, [](auto& in) { return permute(in[0], {1, 0, 2}); },
      calls(reference::transpose)},
