@@ -43,9 +43,7 @@ Var sigmoid(const Input& x) {
 Var relu(const Input& x) {
   CheckedAt at(x, "relu");
   Tensor y = by_kernel("relu", [](auto... a) { kernels::relu(a...); }, x.value());
-  return record("relu", {x}, y, [y](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, y, [](auto g, auto v) { return v > 0 ? g : decltype(g){0}; }));
-  });
+  return record_elementwise("relu", x, y, y, [](auto g, auto v) { return v > 0 ? g : decltype(g){0}; });
 }
 
 Var leaky_relu(const Input& x, double slope) {
@@ -53,8 +51,8 @@ Var leaky_relu(const Input& x, double slope) {
   if (!(slope > 0)) refuse("leaky_relu", "slope must be positive: {}", slope);
   Tensor y = map(x.value(), [slope]<class T>(T v) { return v < 0 ? static_cast<T>(slope) * v : v; });
   // y has x's sign.
-  return record("leaky_relu", {x}, y, [y, slope](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, y, [slope]<class T>(T g, T v) { return v > 0 ? g : static_cast<T>(slope) * g; }));
+  return record_elementwise("leaky_relu", x, y, y, [slope]<class T>(T g, T v) {
+    return v > 0 ? g : static_cast<T>(slope) * g;
   });
 }
 
@@ -62,11 +60,9 @@ Var gelu(const Input& x) {
   CheckedAt at(x, "gelu");
   auto phi = []<class T>(T v) { return T(0.5) * std::erfc(-v * (std::numbers::sqrt2_v<T> / 2)); };
   Tensor y = map(x.value(), [phi](auto v) { return v * phi(v); });
-  return record("gelu", {x}, y, [x = x.value(), phi](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, x, [phi]<class T>(T g, T v) {
-             const T root = std::numbers::sqrt2_v<T> / 2 * std::numbers::inv_sqrtpi_v<T>;  // 1 / sqrt(2 pi)
-             return g * (phi(v) + v * root * std::exp(-v * v / 2));
-           }));
+  return record_elementwise("gelu", x, y, x.value(), [phi]<class T>(T g, T v) {
+    const T root = std::numbers::sqrt2_v<T> / 2 * std::numbers::inv_sqrtpi_v<T>;  // 1 / sqrt(2 pi)
+    return g * (phi(v) + v * root * std::exp(-v * v / 2));
   });
 }
 

@@ -163,22 +163,18 @@ Var pow(const Input& x, const Var& e) {
 Var sqrt(const Input& x) {
   CheckedAt at(x, "sqrt");
   Tensor y = map(x.value(), [](auto v) { return std::sqrt(v); });
-  return record("sqrt", {x}, y, [y](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, y, [](auto g, auto root) { return g / (2 * root); }));
-  });
+  return record_elementwise("sqrt", x, y, y, [](auto g, auto root) { return g / (2 * root); });
 }
 
 Var exp(const Input& x) {
   CheckedAt at(x, "exp");
   Tensor y = by_kernel("exp", [](auto... a) { kernels::exp(a...); }, x.value());
-  return record("exp", {x}, y,
-                [y](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, y, std::multiplies<>())); });
+  return record_elementwise("exp", x, y, y, std::multiplies<>());
 }
 
 Var log(const Input& x) {
   CheckedAt at(x, "log");
-  return record("log", {x}, logarithm(x.value()),
-                [x = x.value()](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, x, std::divides<>())); });
+  return record_elementwise("log", x, logarithm(x.value()), x.value(), std::divides<>());
 }
 
 // ---- piecewise ----
@@ -186,8 +182,8 @@ Var log(const Input& x) {
 Var abs(const Input& x) {
   CheckedAt at(x, "abs");
   Tensor y = map(x.value(), [](auto v) { return std::abs(v); });
-  return record("abs", {x}, y, [x = x.value()](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, x, [](auto g, auto v) { return v > 0 ? g : v < 0 ? -g : decltype(g){0}; }));
+  return record_elementwise("abs", x, y, x.value(), [](auto g, auto v) {
+    return v > 0 ? g : v < 0 ? -g : decltype(g){0};
   });
 }
 
@@ -226,8 +222,8 @@ Var clamp(const Input& x, double low, double high) {
   Tensor y = map(x.value(), [low, high]<class T>(T v) {
     return v < T(low) ? T(low) : v > T(high) ? T(high) : v;
   });
-  return record("clamp", {x}, y, [x = x.value(), low, high](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, x, [low, high]<class T>(T g, T v) { return v >= T(low) && v <= T(high) ? g : T{0}; }));
+  return record_elementwise("clamp", x, y, x.value(), [low, high]<class T>(T g, T v) {
+    return v >= T(low) && v <= T(high) ? g : T{0};
   });
 }
 

@@ -121,6 +121,12 @@ inline Tensor take_rows(const char* op, const char* what, const Tensor& x, const
   return y;
 }
 
+/// Records y_i, an entry of x by itself: dx_i = slope(dy_i, saved_i), `saved` being x or y.
+template <class F>
+Var record_elementwise(const char* op, const Var& x, const Tensor& y, const Tensor& saved, F slope) {
+  return record(op, {x}, y, [saved, slope](const Tensor& dy, Grads& dx) { dx.add(0, zip(dy, saved, slope)); });
+}
+
 /// record() with a backward for kernels: backward(T{}, dy, dx), T the element type.
 template <class F>
 Var record_typed(const char* op, const std::vector<Var>& inputs, const Tensor& y, F backward) {

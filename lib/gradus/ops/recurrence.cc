@@ -78,10 +78,18 @@ Recurrence make_recurrence(const char* op, int64_t gates, int dims, const Var& x
   RecurrentSizes s = check_recurrence(op, gates, dims, x, h0, w, lengths);
   check_state(op, "state_mask", state_mask, s, x.dtype());
   PackedSequence real(lengths, s.T, s.B);
-  return {.size = s, .gates = gates, .reverse = reverse, .w_ih = w.ih.value(), .w_hh = w.hh.value(),
-          .b_ih = w.bias_ih.value(), .b_hh = w.bias_hh.value(), .real = real, .x = real.pack(x.value()),
+  return {.size = s,
+          .gates = gates,
+          .reverse = reverse,
+          .w_ih = w.ih.value(),
+          .w_hh = w.hh.value(),
+          .b_ih = w.bias_ih.value(),
+          .b_hh = w.bias_hh.value(),
+          .real = real,
+          .x = real.pack(x.value()),
           .h0 = h0.defined() ? real.sort(h0.value()) : Tensor::zeros({s.B, s.H}, x.dtype()),
-          .mask = real.sort(state_mask), .input_shape = x.shape()};
+          .mask = real.sort(state_mask),
+          .input_shape = x.shape()};
 }
 
 }  // namespace gradus
