@@ -1,5 +1,7 @@
 #include <gradus/ops/attention.h>
 
+#include <algorithm>
+
 #include <gradus/kernels/attention.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
@@ -29,9 +31,8 @@ Tensor length_mask(const Input& input, int64_t S) {
     refuse("length_mask", "lengths must be i32 [B]: {} {}", lengths.dtype(), lengths.shape());
   int64_t B = lengths.size(0);
   check_lengths("length_mask", lengths, S, B);
-  Tensor mask({B, S}, DType::u8);
-  for (int64_t b = 0; b < B; ++b)
-    for (int64_t s = 0; s < S; ++s) mask.u8()[b * S + s] = s < lengths.i32()[b];
+  Tensor mask = Tensor::zeros({B, S}, DType::u8);
+  for (int64_t b = 0; b < B; ++b) std::fill_n(mask.u8() + b * S, lengths.i32()[b], uint8_t{1});
   return mask;
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include <gradus/op_case.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/cases.h>
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/operands.h>
 
@@ -66,10 +66,8 @@ GRADUS_OP_CASES(
      [](auto& in) { return reference::embedding(in[0], Tensor::from_ids({4}, {1, 4, 0, 4})); }},
     // (A padding row has no gradient although the output depends on it: no case for the gradient check.)
     {"embedding: two axes, padding not met", {{4, 2}},
-     [](auto& in) { return embedding(in[0], Tensor::from_ids({2, 2}, {1, 2, 2, 3}), {.padding_idx = 0}); },
-     [](auto& in) {
-       return reference::embedding(in[0], Tensor::from_ids({2, 2}, {1, 2, 2, 3}), {.padding_idx = 0});
-     }},
+     calls(embedding, Tensor::from_ids({2, 2}, {1, 2, 2, 3}), EmbeddingOptions{.padding_idx = 0}),
+     calls(reference::embedding, Tensor::from_ids({2, 2}, {1, 2, 2, 3}), EmbeddingOptions{.padding_idx = 0})},
     {"embedding: of a computed table", {{4, 2}},
      [](auto& in) { return embedding(in[0] * 2.0, Tensor::from_ids({3}, {3, 3, 1})); },
      [](auto& in) { return reference::embedding(in[0] * 2.0, Tensor::from_ids({3}, {3, 3, 1})); }});
