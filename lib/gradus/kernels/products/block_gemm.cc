@@ -37,9 +37,8 @@ struct BlockShape {
 };
 constexpr BlockShape kBlockShapes[] = {{256, 768}, {384, 528}, {512, 384}};
 
-/// The shape with which fewest numbers of A and C go by: C is written for each block of k, and read for each
-/// but the first; A is read for each block of n. It matters where they come from memory; the first is best in
-/// the cache.
+/// The shape with which fewest numbers of A and C go by, where they come from memory: C is written for each
+/// block of k, and read for each but the first; A is read for each block of n. In the cache the first is best.
 BlockShape block_shape(int64_t m, int64_t n, int64_t k) {
   BlockShape best = kBlockShapes[0];
   int64_t least = 0;
@@ -55,11 +54,9 @@ BlockShape block_shape(int64_t m, int64_t n, int64_t k) {
 /// op(A)[rows, depth]: tile after tile, each [depth][its rows].
 void pack_tiles(bool transposed, int64_t rows, int64_t depth, const float* a, int64_t lda, float* packed) {
   if (!transposed) {
-    for (int64_t i = 0; i < rows;) {
-      const int height = next_tile(rows - i);
-      transpose_into(height, depth, a + i * lda, lda, packed, height);
-      packed += height * depth;
-      i += height;
+    for (int64_t i = 0, height; i < rows; i += height) {
+      height = next_tile(rows - i);
+      transpose_into(height, depth, a + i * lda, lda, packed + i * depth, height);
     }
     return;
   }
@@ -68,9 +65,9 @@ void pack_tiles(bool transposed, int64_t rows, int64_t depth, const float* a, in
   constexpr int64_t kDeep = 16;  // rows of A whose lines serve all tiles before they are left
   for (int64_t first = 0; first < depth; first += kDeep) {
     const int64_t end = std::min(first + kDeep, depth);
-    float* out = packed;
-    for (int64_t i = 0; i < rows;) {
-      const int height = next_tile(rows - i);
+    for (int64_t i = 0, height; i < rows; i += height) {
+      height = next_tile(rows - i);
+      float* out = packed + i * depth;
       if (height == kTileRows) {
         for (int64_t p = first; p < end; ++p) {
           for (int64_t l = 0; l < kTileRows; l += lanes) {
@@ -81,8 +78,6 @@ void pack_tiles(bool transposed, int64_t rows, int64_t depth, const float* a, in
       } else {
         for (int64_t p = first; p < end; ++p) std::copy_n(a + p * lda + i, height, out + p * height);
       }
-      out += height * depth;
-      i += height;
     }
   }
 }
@@ -146,19 +141,17 @@ void multiply(int64_t m, int64_t n, int64_t depth, float alpha, const float* a, 
   const bool rows_of_c = !next.begin && 4 * ldc <= 5 * n;
   Ahead ahead(next.begin ? next : Memory{panels, 0}, across * ((m + kTileRows - 1) / kTileRows), depth);
   for (int64_t i = 0; i < m;) {
-    const int rows = next_tile(m - i);
-    const float* from = panels;
+    const int64_t rows = next_tile(m - i);
     if (rows_of_c) ahead = Ahead({c + rows * ldc, rows * ldc}, across, depth);
     for (int64_t j = 0; j < n;) {
       const Panel panel(n - j);
       const Tile tile = tile_of<kLeft>(rows, panel.vectors);
       for (int64_t p = 0, deep; p < depth; p += deep) {
         deep = next_part(depth - p, kTileDepth, 1);
-        tile(deep, alpha, kPackedA ? a + p * rows : a + p, lda, from + p * panel.stride, add || p > 0, c + j,
-             ldc, panel.last, ahead.at, ahead.step);
+        tile(deep, alpha, kPackedA ? a + p * rows : a + p, lda, panels + j * depth + p * panel.stride,
+             add || p > 0, c + j, ldc, panel.last, ahead.at, ahead.step);
         ahead.at += ahead.step * deep;
       }
-      from += depth * panel.stride;
       j += panel.columns;
     }
     a += kPackedA ? rows * depth : rows * lda;

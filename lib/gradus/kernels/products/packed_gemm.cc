@@ -13,8 +13,7 @@
 
 #include <gradus/kernels/products/packed_tile-inl.h>
 
-// The layout: panels as packed_tile-inl.h has them, each of the whole k. With few rows (a batch) this beats
-// packing in each call by far.
+// The layout: panels as packed_tile-inl.h has them, each of the whole k.
 
 HWY_BEFORE_NAMESPACE();
 namespace gradus::kernels::HWY_NAMESPACE {
@@ -30,33 +29,28 @@ void packed_product(int64_t begin, int64_t end, int64_t m, int64_t k, const floa
   const int64_t n = end - begin;
   for (int64_t first = 0; first < m; first += kBlockRows, a += kBlockRows * lda, c += kBlockRows * ldc) {
     const int64_t block = std::min(kBlockRows, m - first);
-    const float* from = static_cast<const float*>(packed) + begin * k;
     for (int64_t j = 0; j < n;) {
       const Panel panel(n - j);
+      const float* from = static_cast<const float*>(packed) + (begin + j) * k;
       for (int64_t p = 0; p < k; p += kDepth) {
         const int64_t depth = std::min(kDepth, k - p);
         // While the tiles go through a panel, each calls for its share of the next one.
         const int64_t here = depth * panel.stride, tiles = (block + kTileRows - 1) / kTileRows;
         const float* ahead = from + p * panel.stride + here;
-        for (int64_t i = 0; i < block;) {
-          const int rows = next_tile(block - i);
+        for (int64_t i = 0, rows; i < block; i += rows) {
+          rows = next_tile(block - i);
           tile_of<Left::InPlace>(rows, panel.vectors)(depth, 1, a + i * lda + p, lda, from + p * panel.stride,
                                                       add || p > 0, c + i * ldc + j, ldc, panel.last, ahead,
                                                       panel.stride / tiles);
           ahead += panel.stride / tiles * depth;
-          i += rows;
         }
       }
-      from += k * panel.stride;
       j += panel.columns;
     }
   }
 }
 
-auto product_here() { return &packed_product; }
-
-/// Four columns of one row at a time, as one alone would wait for each of its sums. In each the sums of the
-/// tiles above, in their order.
+/// Four columns of one row at a time, as one would wait for each of its sums: the tiles', in their order.
 void packed_elements(int64_t n, int64_t k, const float* a, const float* packed, int64_t count,
                      const int32_t* columns, float* out) {
   const hn::CappedTag<float, 1> d;
@@ -87,8 +81,6 @@ void packed_elements(int64_t n, int64_t k, const float* a, const float* packed, 
   }
 }
 
-auto elements_here() { return &packed_elements; }
-
 }  // namespace
 }  // namespace gradus::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -99,8 +91,8 @@ namespace gradus::kernels {
 HWY_EXPORT(packed_length);
 HWY_EXPORT(pack_panels);
 HWY_EXPORT(float_lanes);
-HWY_EXPORT(product_here);
-HWY_EXPORT(elements_here);
+HWY_EXPORT(packed_product);
+HWY_EXPORT(packed_elements);
 
 namespace {
 
@@ -158,8 +150,8 @@ PackedMatrix<T>::PackedMatrix(Use use, int64_t n, int64_t k, const T* w, int64_t
     packed_ = allocate(HWY_DYNAMIC_DISPATCH(packed_length)(n, k) * static_cast<int64_t>(sizeof(float)));
     HWY_DYNAMIC_DISPATCH(pack_panels)
     (use == Use::transposed, n, k, w, ldw, static_cast<float*>(packed_.get()));
-    product_ = HWY_DYNAMIC_DISPATCH(product_here)();
-    elements_ = HWY_DYNAMIC_DISPATCH(elements_here)();
+    product_ = &HWY_DYNAMIC_DISPATCH(packed_product);
+    elements_ = &HWY_DYNAMIC_DISPATCH(packed_elements);
     lanes_ = HWY_DYNAMIC_DISPATCH(float_lanes)();
   }
 }
@@ -189,8 +181,7 @@ int64_t PackedMatrix<T>::column_at(int64_t wanted) const {
   if (lanes_ == 0) return wanted / kAmxSide * kAmxSide;
   const int64_t panel = 3 * lanes_, left = (n_ + lanes_ - 1) / lanes_;
   int64_t panels = wanted / panel;
-  if (panels > 0 && left - 3 * panels == 1)
-    --panels;  // the last four vectors are two panels of two, see Panel
+  if (panels > 0 && left - 3 * panels == 1) --panels;  // the last four vectors are two panels, see Panel
   return panels * panel;
 }
 

@@ -40,10 +40,11 @@ HWY_INLINE int64_t packed_length(int64_t n, int64_t k) {
 
 /// The next panel of a matrix of which n columns are left.
 struct Panel {
-  int64_t columns;  ///< real ones
-  int64_t vectors;
-  size_t last;  ///< columns in the last vector
-  int64_t stride;
+  /// real ones
+  int64_t columns;
+  int64_t vectors, stride;
+  /// columns in the last vector
+  size_t last;
 
   explicit HWY_INLINE Panel(int64_t n) {
     const int64_t lanes = float_lanes(), left = (n + lanes - 1) / lanes;
@@ -73,11 +74,9 @@ HWY_INLINE V multiply_add(V x, V w, V sum) {
 /// Rows of a panel that are called from the second-level cache before they are due.
 constexpr int64_t kSoon = 8;
 
-/// c (+)= alpha A times a panel: R rows by N vectors, `depth` deep. Of the last vector `last` numbers are
-/// stored.
+/// c (+)= alpha A times a panel: R rows by N vectors, `depth` deep. Of the last vector `last` are stored.
 /// Meanwhile memory at `ahead`, `ahead_step` numbers further with each row of the panel, is called into the
-/// cache: the next panel, which would otherwise come from memory while the first tile waits for it. It need not
-/// exist.
+/// cache: the next panel, which the first tile would else wait for. It need not exist.
 template <int R, int N, Left kLeft>
 HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, int64_t lda,
                        const float* HWY_RESTRICT panel, bool add, float* HWY_RESTRICT c, int64_t ldc,
@@ -116,7 +115,6 @@ HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, 
     }
   }
   const V factor = hn::Set(d, alpha);
-  const bool whole = last == static_cast<size_t>(lanes);
   const auto store_row = [&](int r, auto last_part) HWY_ATTR {
     float* out = c + r * ldc;
     const auto put = [&](int v, auto part) HWY_ATTR {
@@ -126,7 +124,7 @@ HWY_NOINLINE void tile(int64_t depth, float alpha, const float* HWY_RESTRICT a, 
     for (int v = 0; v + 1 < N; ++v) put(v, Whole());
     put(N - 1, last_part);
   };
-  if (whole) {
+  if (last == static_cast<size_t>(lanes)) {
     HWY_UNROLL(8)
     for (int r = 0; r < R; ++r) store_row(r, Whole());
   } else {
@@ -145,18 +143,17 @@ constexpr std::array<Tile, sizeof...(R)> tiles(std::integer_sequence<int, R...>)
 
 /// tile<rows, vectors>
 template <Left kLeft>
-HWY_INLINE Tile tile_of(int rows, int64_t vectors) {
+HWY_INLINE Tile tile_of(int64_t rows, int64_t vectors) {
   constexpr auto heights = std::make_integer_sequence<int, kTileRows>();
   constexpr std::array by_width = {tiles<1, kLeft>(heights), tiles<2, kLeft>(heights),
                                    tiles<3, kLeft>(heights)};
   return by_width[static_cast<size_t>(vectors - 1)][static_cast<size_t>(rows - 1)];
 }
 
-/// Rows of the next tile when `rows` are left: spread evenly, so that 50 rows are 8 7 7 7 7 7 7, not six times
-/// 8 and a tile of 2.
-HWY_INLINE int next_tile(int64_t rows) {
+/// Rows of the next tile when `rows` are left: spread evenly, 50 as 8 7 7 7 7 7 7, not as six times 8 and 2.
+HWY_INLINE int64_t next_tile(int64_t rows) {
   const int64_t tiles = (rows + kTileRows - 1) / kTileRows;
-  return static_cast<int>((rows + tiles - 1) / tiles);
+  return (rows + tiles - 1) / tiles;
 }
 
 /// out[p stride + i] = w[i ldw + p] for i < rows, p < columns.
@@ -196,8 +193,7 @@ HWY_INLINE void transpose_into(int64_t rows, int64_t columns, const float* w, in
   }
 }
 
-/// One panel, k deep, of op(W): W's row 0 at `w` holds the panel's first row, or its first column when
-/// transposed.
+/// One panel, k deep, of op(W): W's row 0 at `w` holds the panel's first row, transposed its first column.
 HWY_INLINE void pack_panel(bool transposed, const Panel& panel, int64_t k, const float* w, int64_t ldw,
                            float* packed) {
   if (transposed) {
@@ -230,12 +226,10 @@ HWY_INLINE void pack_panels(bool transposed, int64_t n, int64_t k, const float* 
   const int64_t at_once = transposed ? k : 8;
   for (int64_t p = 0; p < k; p += at_once) {
     const int64_t rows = std::min(at_once, k - p);
-    float* panels = packed;
     for (int64_t j = 0; j < n;) {
       const Panel panel(n - j);
       pack_panel(transposed, panel, rows, transposed ? w + j * ldw : w + p * ldw + j, ldw,
-                 panels + p * panel.stride);
-      panels += k * panel.stride;
+                 packed + j * k + p * panel.stride);
       j += panel.columns;
     }
   }
