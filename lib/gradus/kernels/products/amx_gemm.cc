@@ -22,23 +22,22 @@ constexpr double kPlain = 1, kTurned = 1.8;  // time to pack a number, by the wa
 /// op(A) or op(B): how it lies, and how it is packed.
 struct Side {
   bool left, transposed;
-  int64_t n;  ///< rows of op(A) or columns of op(B)
+  /// rows of op(A) or columns of op(B)
+  int64_t n;
   float alpha;
   const float* at;
   int64_t ld;
 
+  /// Whether the memory's rows do.
+  bool along_k() const { return left != transposed; }
   /// From row (column) i and k = p on.
-  const float* from(int64_t i, int64_t p) const {
-    const bool along_k = left != transposed;
-    return at + (along_k ? i * ld + p : p * ld + i);
-  }
+  const float* from(int64_t i, int64_t p) const { return at + (along_k() ? i * ld + p : p * ld + i); }
   bool pack(int64_t i, int64_t size, int64_t p, int64_t depth, uint16_t* to) const {
     return amx_pack(left, transposed, size, depth, alpha, from(i, p), ld, to);
   }
   /// The memory that pack() reads.
   AmxAhead memory(int64_t i, int64_t size, int64_t p, int64_t depth) const {
-    const bool along_k = left != transposed;
-    return {from(i, p), along_k ? size : depth, along_k ? depth : size, ld};
+    return {from(i, p), along_k() ? size : depth, along_k() ? depth : size, ld};
   }
   /// Of packing it `times` times.
   double cost(int64_t times) const {

@@ -57,11 +57,7 @@ void choose_again(const char* name) {
   gotoblas_dynamic_quit();
   gotoblas_dynamic_init();
   // Programs that we start are to choose for themselves.
-  if (before) {
-    setenv(kCoreVariable, kept.c_str(), 1);
-  } else {
-    unsetenv(kCoreVariable);
-  }
+  before ? setenv(kCoreVariable, kept.c_str(), 1) : unsetenv(kCoreVariable);
 }
 
 /// A thread's first call takes a work area; where it gets none OpenBLAS (0.3.21, blas_memory_alloc) asks again
@@ -95,8 +91,7 @@ void prepare_blas() {
     if (falls_short_of(openblas_get_corename(), best)) switch_blas_core(best);
   });
   thread_local bool room = false;
-  if (room) return;
-  room = room_for_blas();
+  room = room || room_for_blas();
   if (!room)
     fail("gemm", "there is no room for the 128 MB that OpenBLAS works in: is a limit set (ulimit -v)?");
 }

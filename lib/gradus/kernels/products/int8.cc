@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include <gradus/error.h>
 
@@ -93,13 +92,6 @@ namespace {
 
 #ifdef GRADUS_VNNI
 
-// Highway is asked too: tests take its instruction sets away one by one. It asks the processor each time, which
-// takes a virtual machine longer than a product of one row.
-bool vnni_ready() {
-  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
-         (hwy::SupportedTargets() & HWY_AVX3) != 0;
-}
-
 // The instruction itself: of its intrinsic some compilers make twice as many moves between registers.
 __attribute__((target("avx512f,avx512vnni"), always_inline)) inline __m512i plus_products(__m512i sum,
                                                                                           __m512i x,
@@ -182,7 +174,6 @@ float round_to_int8(int64_t k, float* row, int8_t* q) {
 }
 
 Int8Matrix::Int8Matrix(int64_t n, int64_t k, const float* w, int64_t ldw) : n_(n), k_(k) {
-  vnni_ = is_fast();
   const int64_t panels = (n + kPanel - 1) / kPanel, k4 = (k + 3) / 4;
   panels_ = room_for<int8_t>(panels * k4 * 4 * kPanel);
   scales_ = room_for<float>(panels * kPanel);
@@ -200,9 +191,12 @@ Int8Matrix::Int8Matrix(int64_t n, int64_t k, const float* w, int64_t ldw) : n_(n
   }
 }
 
+// Highway is asked too: tests take its instruction sets away one by one. It asks the processor each time, which
+// takes a virtual machine longer than a product of one row.
 bool Int8Matrix::is_fast() {
 #ifdef GRADUS_VNNI
-  return vnni_ready();
+  return __builtin_cpu_supports("avx512vnni") && __builtin_cpu_supports("avx512bw") &&
+         (hwy::SupportedTargets() & HWY_AVX3) != 0;
 #else
   return false;
 #endif

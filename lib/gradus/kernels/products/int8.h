@@ -8,14 +8,15 @@ namespace gradus::kernels {
 
 /// Rows of x in 8 bits, made by Int8Matrix::round.
 struct Int8Rows {
-  std::vector<int8_t> q;     // [m, 4 ceil(k / 4)], as the matrix's instructions want them
-  std::vector<float> scale;  ///< [m]
+  /// [m, 4 ceil(k / 4)], as the matrix's instructions want them
+  std::vector<int8_t> q;
+  /// [m]
+  std::vector<float> scale;
 };
 
 /// W of many products x W^T in 8 bits: of each row of W, which is a column of the result, a scale and k
-/// integers,
+/// integers in -127 .. 127,
 ///   w_jp ~ s_j q_jp,   s_j = max_p |w_jp| / 127 (rounded up to 16 bits),   q_jp = round(w_jp / s_j),
-///   in -127 .. 127,
 /// and of each row of x the same, worked out anew in each product ("dynamic"): then
 ///   y_ij = (sum_p q_ip q_jp) s_i s_j
 /// whose sum is of integers and exact, so it has the same bits whatever is computed beside it, and by how many
@@ -35,13 +36,14 @@ class Int8Matrix {
   int64_t n() const { return n_; }
   int64_t k() const { return k_; }
 
-  static constexpr int64_t kPanel = 16;  ///< columns that stand together
+  /// columns that stand together
+  static constexpr int64_t kPanel = 16;
   /// True where the processor has an instruction for such sums: they take a quarter of the time of floats then.
   static bool is_fast();
 
  private:
   int64_t n_, k_;
-  bool vnni_ = false;               // AVX-512's instruction for such sums is there
+  bool vnni_ = is_fast();           // AVX-512's instruction for such sums is there
   std::shared_ptr<int8_t> panels_;  // [panels, k / 4, kPanel, 4], zeros behind n and k
   std::shared_ptr<float> scales_;   // [panels, kPanel]
   std::shared_ptr<int32_t> sums_;   // likewise: 128 sum_p q_jp, for products that want x without a sign
