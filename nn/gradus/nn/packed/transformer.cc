@@ -34,12 +34,12 @@ Product whole(const Linear& l, const Layout& layout) {
 
 TransformerWeights::FeedForward forward_of(const FeedForward& f, const LayerNorm& norm,
                                            const Layout& layout) {
-  return {whole(f.linear1, layout), whole(f.linear2, layout), norm_of(norm), f.gelu};
+  return {{whole(f.linear1, layout), whole(f.linear2, layout), norm_of(norm)}, f.gelu};
 }
 
 // The input's rows of the first `parts` of queries, keys and values.
-TransformerWeights::Attention attention_of(const MultiheadAttention& a, int64_t parts, const LayerNorm& norm,
-                                           const Layout& layout) {
+TransformerWeights::Part attention_of(const MultiheadAttention& a, int64_t parts, const LayerNorm& norm,
+                                      const Layout& layout) {
   return {rows_of(a.in_proj_weight, a.in_proj_bias, 0, parts * a.embed_dim, layout),
           whole(a.out_proj, layout), norm_of(norm)};
 }
@@ -69,7 +69,6 @@ TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, const La
   const TransformerDecoderLayer& first = model.decoder.layers[0];
   E = first.self_attn.embed_dim;
   F = first.feed_forward.linear1.weight.shape()[0];
-  V = model.output_bias.shape()[0];
   heads = first.self_attn.num_heads;
   scale = static_cast<float>(first.self_attn.scale);
   norm_first = first.norm_first;
@@ -85,7 +84,7 @@ TransformerWeights::TransformerWeights(const TransformerSeq2Seq& model, const La
   }
   if (model.encoder.norm) encoder_norm = norm_of(*model.encoder.norm);
   if (model.decoder.norm) decoder_norm = norm_of(*model.decoder.norm);
-  out = rows_of(model.output_weight, model.output_bias, 0, V, layout.of_output());
+  out = rows_of(model.output_weight, model.output_bias, 0, model.output_bias.shape()[0], layout.of_output());
 }
 
 void PackedTransformer::normalise(const Norm& norm, const Tensor& from, const Tensor& to, const Share& rows) {
@@ -94,17 +93,11 @@ void PackedTransformer::normalise(const Norm& norm, const Tensor& from, const Te
                       false, to.f32() + at, w_->E, stats_.f32() + 2 * rows.begin);
 }
 
-void PackedTransformer::begin(const Norm& norm, const Share& rows) {
-  if (w_->norm_first) normalise(norm, x_, normed_, rows);
+// The sum, normalised where there is a norm, when all members' rows are.
+const Tensor& PackedTransformer::normed(const Norm* norm, const Share& rows) {
+  if (norm) normalise(*norm, x_, normed_, rows);
   team_.wait();
-}
-
-// A part's result joins the sum: pre-LN as it is, post-LN normalised.
-void PackedTransformer::add(const Norm& norm, const Share& rows) {
-  int64_t at = rows.begin * w_->E, n = (rows.end - rows.begin) * w_->E;
-  if (w_->norm_first) return kernels::add_into(result_.f32() + at, x_.f32() + at, n);
-  kernels::add_into(x_.f32() + at, result_.f32() + at, n);
-  normalise(norm, result_, x_, rows);
+  return norm ? normed_ : x_;
 }
 
 void PackedTransformer::multiply(const Product& p, int64_t R, const Tensor& x, const Tensor& to, int member) {
@@ -112,15 +105,25 @@ void PackedTransformer::multiply(const Product& p, int64_t R, const Tensor& x, c
   team_.wait();
 }
 
-void PackedTransformer::attend(const TransformerWeights::Attention& part, int64_t R, int member,
-                               const std::function<void(int64_t r)>& look) {
+void PackedTransformer::pass(const TransformerWeights::Part& part, int64_t R, int member, const Tensor& inner,
+                             const Tensor& made, const std::function<void(const Share& rows)>& between) {
   const Share rows(R, member, team_.size());
-  begin(part.norm, rows);
-  multiply(part.in, R, w_->norm_first ? normed_ : x_, projected_, member);
-  for (int64_t r = rows.begin; r < rows.end; ++r) look(r);
+  multiply(part.in, R, normed(w_->norm_first ? &part.norm : nullptr, rows), inner, member);
+  between(rows);
   team_.wait();
-  multiply(part.out, R, found_, result_, member);
-  add(part.norm, rows);
+  multiply(part.out, R, made, result_, member);
+  // The result joins the sum: pre-LN as it is, post-LN normalised.
+  int64_t at = rows.begin * w_->E, n = (rows.end - rows.begin) * w_->E;
+  if (w_->norm_first) return kernels::add_into(result_.f32() + at, x_.f32() + at, n);
+  kernels::add_into(x_.f32() + at, result_.f32() + at, n);
+  normalise(part.norm, result_, x_, rows);
+}
+
+void PackedTransformer::attend(const TransformerWeights::Part& part, int64_t R, int member,
+                               const std::function<void(int64_t r)>& look) {
+  pass(part, R, member, projected_, found_, [&](const Share& rows) {
+    for (int64_t r = rows.begin; r < rows.end; ++r) look(r);
+  });
 }
 
 // What row r finds at S positions, keys `stride` apart and values behind them -> weights [heads, S].
@@ -135,26 +138,14 @@ const float* PackedTransformer::look_at(int64_t S, const float* keys, int64_t st
 }
 
 void PackedTransformer::feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member) {
-  const Share rows(R, member, team_.size());
-  begin(part.norm, rows);
-  multiply(part.up, R, w_->norm_first ? normed_ : x_, hidden_, member);
-  float* from = hidden_.f32() + rows.begin * w_->F;
-  const int64_t n = (rows.end - rows.begin) * w_->F;
-  if (!part.gelu)
-    kernels::relu(from, from, n);
-  else
+  pass(part, R, member, hidden_, hidden_, [&](const Share& rows) {
+    float* from = hidden_.f32() + rows.begin * w_->F;
+    const int64_t n = (rows.end - rows.begin) * w_->F;
+    if (!part.gelu) return kernels::relu(from, from, n);
     std::transform(from, from + n, from, [](float v) {
       return v * (0.5f * (1 + std::erf(v * (std::numbers::sqrt2_v<float> / 2))));
     });
-  team_.wait();
-  multiply(part.down, R, hidden_, result_, member);
-  add(part.norm, rows);
-}
-
-const Tensor& PackedTransformer::normed(const std::optional<Norm>& norm, int64_t R, int member) {
-  if (norm) normalise(*norm, x_, normed_, Share(R, member, team_.size()));
-  team_.wait();
-  return norm ? normed_ : x_;
+  });
 }
 
 PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
@@ -164,7 +155,6 @@ PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
                   options.pool),
       model_(model),
       w_(std::move(weights)),
-      job_([this](int member) { run_step(member); }),
       sentences_(source.size(1), options.rows_per_sentence),
       S_(source.size(0)) {
   const int64_t B = source.size(1);
@@ -222,7 +212,8 @@ void PackedTransformer::read(const Tensor& ids, const Tensor& lengths, int64_t f
       });
       feed_forward(l.forward, R, member);
     }
-    const float* out = normed(w.encoder_norm, R, member).f32();
+    const Norm* norm = w.encoder_norm ? &*w.encoder_norm : nullptr;
+    const float* out = normed(norm, Share(R, member, team_.size())).f32();
     for (size_t i = 0; i < memory.size(); ++i) {
       const Product& p = w.decoder[i].memory;
       p.matrix.product(R, out, E, p.bias, memory[i].f32(), member, team_.size());
@@ -296,33 +287,28 @@ void PackedTransformer::run_step(int member) {
     attend(l.source, R_, member, [=, this](int64_t r) { look_at_source(i, member, r); });
     feed_forward(l.forward, R_, member);
   }
-  finish(normed(w.decoder_norm, R_, member).f32(), w.E, member);
+  const Norm* norm = w.decoder_norm ? &*w.decoder_norm : nullptr;
+  finish(normed(norm, Share(R_, member, team_.size())).f32(), w.E, member);
 }
 
 void PackedTransformer::select(const std::vector<int64_t>& rows) {
   if (sentences_.select(rows) == RowSentences::Change::none) return;
   // The first row that continues an old one takes its place over; the others copy it into free ones.
-  std::vector<int64_t> places(rows.size(), -1), said, doubled;
+  std::vector<int64_t> places(rows.size(), -1), said;
   std::vector<uint8_t> used(static_cast<size_t>(most_), 0);
   for (size_t i = 0; i < rows.size(); ++i) {
     int64_t place = place_[static_cast<size_t>(rows[i])];
     said.push_back(said_[static_cast<size_t>(rows[i])]);
-    if (used[static_cast<size_t>(place)]) {
-      doubled.push_back(static_cast<int64_t>(i));
-      continue;
-    }
-    used[static_cast<size_t>(place)] = 1;
-    places[i] = place;
+    if (!std::exchange(used[static_cast<size_t>(place)], 1)) places[i] = place;
   }
   int64_t n = 2 * w_->E, next = 0;
-  for (int64_t i : doubled) {
-    while (used[static_cast<size_t>(next)]) ++next;
-    used[static_cast<size_t>(next)] = 1;
-    places[static_cast<size_t>(i)] = next;
-    int64_t from = place_[static_cast<size_t>(rows[static_cast<size_t>(i)])] * room_ * n,
-            to = next * room_ * n;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (places[i] >= 0) continue;
+    while (std::exchange(used[static_cast<size_t>(next)], 1)) ++next;
+    places[i] = next;
+    int64_t from = place_[static_cast<size_t>(rows[i])] * room_ * n, to = next * room_ * n;
     for (const Tensor& t : target_)
-      if (t.defined()) std::copy_n(t.f32() + from, said[static_cast<size_t>(i)] * n, t.f32() + to);
+      if (t.defined()) std::copy_n(t.f32() + from, said[i] * n, t.f32() + to);
   }
   place_ = std::move(places);
   said_ = std::move(said);

@@ -16,34 +16,37 @@ struct TransformerWeights {
   };
   struct Product {
     Matrix matrix;
-    const float* bias;  ///< null: none
+    /// null: none
+    const float* bias;
   };
-  struct Attention {
-    Product in;  ///< of queries, keys and values [3E, E]; of queries alone where the source is looked at
-    Product out;
+  /// Two products of a layer. Of attention `in` gives queries, keys and values [3E, E], or queries alone where
+  /// the source is looked at; of a feed-forward part it is [F, E].
+  struct Part {
+    Product in, out;
     Norm norm;
   };
-  struct FeedForward {
-    Product up, down;  ///< [F, E], [E, F]
-    Norm norm;
+  struct FeedForward : Part {
     bool gelu;
   };
   struct EncoderLayer {
-    Attention own;
+    Part own;
     FeedForward forward;
   };
   struct DecoderLayer {
-    Attention own, source;
-    Product memory;  ///< keys and values of the source [2E, E]
+    Part own, source;
+    /// keys and values of the source [2E, E]
+    Product memory;
     FeedForward forward;
   };
 
-  int64_t E, F, V, heads;
-  float scale;  ///< of all scores
+  int64_t E, F, heads;
+  /// of all scores
+  float scale;
   bool norm_first;
   std::vector<EncoderLayer> encoder;
   std::vector<DecoderLayer> decoder;
-  std::optional<Norm> encoder_norm, decoder_norm;  ///< after the last layer
+  /// after the last layer
+  std::optional<Norm> encoder_norm, decoder_norm;
   Product out;
 
   /// False when there is no such form of it: not f32.
@@ -70,16 +73,16 @@ class PackedTransformer : public PackedSteps {
   void make_room(int64_t words);
 
   // R rows of words on their way through the layers, those of sources or of a step. All members call each part
-  // together; between parts a member touches its own rows alone. look(r) is called once for each row, when its
-  // queries are there.
-  void attend(const TransformerWeights::Attention& part, int64_t R, int member,
+  // together; between parts a member touches its own rows alone. between(rows) is called when `inner` has what
+  // the first product gives, and makes `made` of it; look(r) once for each row, when its queries are there.
+  void pass(const TransformerWeights::Part& part, int64_t R, int member, const Tensor& inner,
+            const Tensor& made, const std::function<void(const Share& rows)>& between);
+  void attend(const TransformerWeights::Part& part, int64_t R, int member,
               const std::function<void(int64_t r)>& look);
   const float* look_at(int64_t S, const float* keys, int64_t stride, int64_t r, const float* query,
                        int member);
   void feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member);
-  const Tensor& normed(const std::optional<TransformerWeights::Norm>& norm, int64_t R, int member);
-  void begin(const TransformerWeights::Norm& norm, const Share& rows);
-  void add(const TransformerWeights::Norm& norm, const Share& rows);
+  const Tensor& normed(const TransformerWeights::Norm* norm, const Share& rows);
   void normalise(const TransformerWeights::Norm& norm, const Tensor& from, const Tensor& to,
                  const Share& rows);
   void multiply(const TransformerWeights::Product& p, int64_t R, const Tensor& x, const Tensor& to,
@@ -88,7 +91,7 @@ class PackedTransformer : public PackedSteps {
 
   const TransformerSeq2Seq& model_;
   std::shared_ptr<const TransformerWeights> w_;
-  std::function<void(int)> job_;
+  std::function<void(int)> job_ = [this](int member) { run_step(member); };
   RowSentences sentences_;
   // By layer, keys and values side by side: of each source [words, 2E], of the target [places, room, 2E].
   std::vector<std::vector<Tensor>> sources_;
