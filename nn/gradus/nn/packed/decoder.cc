@@ -57,8 +57,6 @@ bool DecoderWeights::fits(const Decoder& decoder, const Linear& output) {
 DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_layer, const Layout& layout) {
   E = d.embedding.weight.shape()[1];
   H = d.cell.hidden_size();
-  A = 0;
-  V = output_layer.weight.shape()[0];
   WeightPart query_weight, key_weight;
   if (d.attention) {
     NoGrad guard;
@@ -75,7 +73,6 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
   context_first = d.order == Order::before_cell;
   feed = d.input_feeding;
   embedding = &d.embedding;
-  output = &output_layer;
   norm_ih = GateNorm(d.cell, GateNorm::inputs);
   norm_hh = GateNorm(d.cell, GateNorm::states);
   b_ih = numbers(d.cell.bias_ih);
@@ -84,7 +81,6 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
   readout_bias = numbers(d.readout.linear.bias);
   output_bias = numbers(output_layer.bias);
   maxout = d.readout.kind == ReadoutKind::maxout;
-  readout = d.readout.linear.weight.shape()[0];
   const InputColumns of_cell = d.cell_columns(), of_readout = d.readout_columns();
   input = Matrix({of_cell.word, of_readout.word}, layout);
   value = Matrix({of_cell.context, of_readout.context}, layout);
@@ -93,7 +89,7 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
   bridge = Matrix({d.bridge.weight}, layout);
   out = Matrix({output_layer.weight}, layout.of_output());
   context = value.rows();
-  readout_at = state.rows() - readout;
+  readout_at = state.rows() - d.readout.linear.weight.shape()[0];
 }
 
 PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
@@ -104,7 +100,6 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
       sentences_(source.forward_final.size(0), options.rows_per_sentence) {
   const DecoderWeights& w = *w_;
   const int64_t B = source.forward_final.size(0);
-  job_ = [this](int member) { run_step(member); };
   auto rows_of = [&](int64_t n) { return Tensor({most_, n}, DType::f32); };
 
   // Without attention all final states stand where the one annotation would.
@@ -169,7 +164,7 @@ Tensor PackedDecoder::run(const Tensor& previous) {
 void PackedDecoder::attend(const Share& rows) {
   const DecoderWeights& w = *w_;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
-    const Source& source = sources_[static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)])];
+    const Source& source = source_of(r);
     float* context = context_.f32() + r * w.context;
     const float* values = source.values.f32();
     if (!w.form) {
@@ -204,7 +199,7 @@ void PackedDecoder::look(const Share& rows) {
   NoGrad guard;
   for (int64_t r = rows.begin; r < rows.end; ++r) {
     AttentionState& state = looked_[static_cast<size_t>(r)];
-    const Source& source = sources_[static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(r)])];
+    const Source& source = source_of(r);
     Attended found = w_->own->step(Var(state_.rows(r, r + 1).clone()), source.memory, state);
     state = found.state;
     found_.rows(r, r + 1).copy_from(found.context.value());

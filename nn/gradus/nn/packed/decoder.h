@@ -19,21 +19,25 @@ namespace gradus::nn::packed {
 /// once for each source, and a step only adds up these "values", without reading W again (but where the
 /// attention is its `own`, which makes contexts).
 struct DecoderWeights {
-  int64_t E, H, A, V;
-  std::optional<ScoreForm> form;   ///< of scores / temperature; none without attention, and where it is `own`
-  const Attention* own = nullptr;  ///< one that the kernels do not have: it takes its own steps, row by row
-  bool context_first;  ///< Bahdanau's order (and no attention at all): the context enters the cell
-  bool feed;           ///< input feeding
-  /// Length of a value: 3H + Q where it enters the cell and the readout, Q in Luong's order.
+  int64_t E, H, A = 0;
+  /// of scores / temperature; none without attention, and where it is `own`
+  std::optional<ScoreForm> form;
+  /// one that the kernels do not have: it takes its own steps, row by row
+  const Attention* own = nullptr;
+  /// Bahdanau's order (and no attention at all): the context enters the cell
+  bool context_first;
+  /// input feeding
+  bool feed;
+  /// Length of a value: 3H + Q where it enters the cell and the readout, Q (H, 2H for maxout) in Luong's order.
   int64_t context;
   const Embedding* embedding;
-  const Linear* output;
   GateNorm norm_ih, norm_hh;
   const float *b_ih, *b_hh, *bridge_bias, *readout_bias, *output_bias;
-  bool maxout;      ///< the readout is the larger of each two, else tanh
-  int64_t readout;  ///< Q: H, or 2H for maxout
+  /// the readout is the larger of each two, else tanh
+  bool maxout;
   Matrix input, state, value, key, bridge, out;
-  int64_t readout_at;  ///< where the readout's share begins in a state's product
+  /// where the readout's share begins in a state's product
+  int64_t readout_at;
 
   /// False when there is no such form of it: one's own decoder, another cell than the GRU, plain or
   /// layer-normalised, more layers, or not f32.
@@ -58,16 +62,19 @@ class PackedDecoder : public PackedSteps {
   void read_out(const Share& rows);
 
   std::shared_ptr<const DecoderWeights> w_;
-  std::function<void(int)> job_;
+  std::function<void(int)> job_ = [this](int member) { run_step(member); };
   // What steps look at: keys and values of so many words (without attention the one value), of additive scores
-  // exp(2 keys), unless the numbers are too large for that, and, where the attention takes its own steps, its
-  // memory.
+  // exp(2 keys), unless the numbers are too large for that, and the memory of an attention with its own steps.
   struct Source {
     int64_t words;
     Tensor keys, values, exp_keys;
     bool by_exp = false;
     AttentionMemory memory = {};
   };
+  const Source& source_of(int64_t row) const {
+    return sources_[static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(row)])];
+  }
+
   std::vector<Source> sources_;  // by sentence
   RowSentences sentences_;
   int64_t S_ = 0;

@@ -46,24 +46,19 @@ bool PackedEncoder::fits(const Encoder& e) {
 }
 
 PackedEncoder::PackedEncoder(const Encoder& e, const Layout& layout) : encoder_(e), H_(e.rnn.hidden_size) {
-  size_t directions = static_cast<size_t>(e.rnn.directions());
-  const auto& weights = e.rnn.weights;
-  for (size_t first = 0; first < weights.size(); first += directions) {
-    std::vector<Direction> each;
-    for (size_t d = first; d < first + directions; ++d) {
-      const RecurrentParameters& w = weights[d];
-      each.push_back({Matrix({w.weight_ih}, layout), Matrix({w.weight_hh}, layout), numbers(w.bias_ih),
-                      numbers(w.bias_hh), GateNorm(w, GateNorm::inputs), GateNorm(w, GateNorm::states)});
-    }
-    layers_.push_back(std::move(each));
+  for (const RecurrentParameters& w : e.rnn.weights) {
+    if (layers_.empty() || std::ssize(layers_.back()) == e.rnn.directions()) layers_.emplace_back();
+    layers_.back().push_back({Matrix({w.weight_ih}, layout), Matrix({w.weight_hh}, layout),
+                              numbers(w.bias_ih), numbers(w.bias_hh), GateNorm(w, GateNorm::inputs),
+                              GateNorm(w, GateNorm::states)});
   }
 }
 
 // One direction of a layer. x holds the words of all steps, row after row; the state after row i goes to row
-// place[i] of `to`, whose rows are `stride` apart, and the last one of each sentence to final [B, H].
+// place[i] of `to`, whose rows are `stride` apart, and the last one of each sentence to buffers.final.
 void PackedEncoder::read(const Direction& w, bool backward, const PackedSequence& steps, const Tensor& x,
-                         const std::vector<int64_t>& place, float* to, int64_t stride, const Buffers& buffers,
-                         const Tensor& final) const {
+                         const std::vector<int64_t>& place, float* to, int64_t stride,
+                         const Buffers& buffers) const {
   const int64_t I = x.size(1), G = 3 * H_;
   float *gi = buffers.gi.f32(), *gh = buffers.gh.f32(), *state = buffers.state.f32();
   std::fill_n(state, buffers.state.numel(), 0.0f);
@@ -78,28 +73,25 @@ void PackedEncoder::read(const Direction& w, bool backward, const PackedSequence
       std::copy_n(state + i * H_, H_, to + place[static_cast<size_t>(first + i)] * stride);
     known = n;
   };
-  // Some steps at a time are multiplied with W_ih: few enough for the cache, and not each step alone if it has
-  // few rows.
-  const auto group = [&](int64_t begin, int64_t end) {
-    const int64_t first = steps.offset(begin), n = steps.offset(end) - first;
-    w.ih.product(n, x.f32() + first * I, I, nullptr, gi);
-    w.norm_ih(n, gi, G);
-    for (int64_t k = 0; k < end - begin; ++k) {
-      const int64_t t = backward ? end - 1 - k : begin + k;
-      step(t, gi + (steps.offset(t) - first) * G);
-    }
-  };
+  // Some steps at a time are multiplied with W_ih: few enough for the cache, and none alone if it has few rows.
   std::vector<int64_t> begins{0};  // of the groups, and the end
   for (int64_t t = 0; steps.offset(t) < steps.total(); ++t) {
     const int64_t end = steps.offset(t + 1);
     if (end == steps.total() || end - steps.offset(begins.back()) >= kGroup) begins.push_back(t + 1);
   }
   for (size_t k = 1, last = begins.size() - 1; k <= last; ++k) {
-    const size_t end = backward ? last + 1 - k : k;
-    group(begins[end - 1], begins[end]);
+    const size_t group = backward ? last + 1 - k : k;
+    const int64_t begin = begins[group - 1], end = begins[group];
+    const int64_t first = steps.offset(begin), n = steps.offset(end) - first;
+    w.ih.product(n, x.f32() + first * I, I, nullptr, gi);
+    w.norm_ih(n, gi, G);
+    for (int64_t i = 0; i < end - begin; ++i) {
+      const int64_t t = backward ? end - 1 - i : begin + i;
+      step(t, gi + (steps.offset(t) - first) * G);
+    }
   }
-  for (int64_t i = 0; i < final.size(0); ++i)
-    std::copy_n(state + i * H_, H_, final.f32() + steps.sequence(i) * H_);
+  for (int64_t i = 0; i < buffers.final.size(0); ++i)
+    std::copy_n(state + i * H_, H_, buffers.final.f32() + steps.sequence(i) * H_);
 }
 
 Annotations PackedEncoder::operator()(const Tensor& ids, const Tensor& lengths, Team& team) const {
@@ -126,26 +118,23 @@ Annotations PackedEncoder::operator()(const Tensor& ids, const Tensor& lengths, 
 
   const size_t n = layers_[0].size();
   std::vector<Buffers> buffers;
-  std::vector<Tensor> final;
-  for (size_t d = 0; d < n; ++d) {
+  for (size_t d = 0; d < n; ++d)
     buffers.push_back({Tensor({std::min(S * B, B + kGroup), 3 * H_}, DType::f32),
-                       Tensor({B, 3 * H_}, DType::f32), Tensor({B, H_}, DType::f32)});
-    final.emplace_back(Shape{B, H_}, DType::f32);
-  }
+                       Tensor({B, 3 * H_}, DType::f32), Tensor({B, H_}, DType::f32),
+                       Tensor({B, H_}, DType::f32)});
   for (const auto& layer : layers_) {
     const bool last = &layer == &layers_.back();
     Tensor to = steps.empty(static_cast<int64_t>(n) * H_, DType::f32);
     team.run([&](int member) {
       for (size_t d = static_cast<size_t>(member); d < n; d += static_cast<size_t>(team.size()))
         read(layer[d], encoder_.rnn.in_reverse(static_cast<int64_t>(d)), steps, x,
-             last ? by_sentence : by_step, to.f32() + static_cast<int64_t>(d) * H_, to.size(1), buffers[d],
-             final[d]);
+             last ? by_sentence : by_step, to.f32() + static_cast<int64_t>(d) * H_, to.size(1), buffers[d]);
     });
     x = to;
   }
   out.annotations = x;
-  out.forward_final = final[0];
-  if (n > 1) out.backward_final = final[1];
+  out.forward_final = buffers[0].final;
+  if (n > 1) out.backward_final = buffers[1].final;
   return out;
 }
 

@@ -10,7 +10,8 @@ namespace gradus::nn::packed {
 
 /// Sources that were read, in f32 and without their padding: annotations [sum of lengths, D] and no mask.
 struct Annotations : Encoded {
-  std::vector<int64_t> begin;  ///< sentence b has rows begin[b] .. begin[b+1]-1
+  /// sentence b has rows begin[b] .. begin[b+1]-1
+  std::vector<int64_t> begin;
 };
 
 /// A GRU's normalisation of its products with inputs, or with states (gru.h): [r, z] as a row of 2H, n as one
@@ -46,13 +47,12 @@ class PackedEncoder {
     const float *b_ih, *b_hh;
     GateNorm norm_ih, norm_hh;
   };
-  struct Buffers {  // of one direction
-    Tensor gi, gh, state;
+  struct Buffers {  // of one direction; final: the last states [B, H]
+    Tensor gi, gh, state, final;
   };
 
   void read(const Direction& w, bool backward, const PackedSequence& steps, const Tensor& x,
-            const std::vector<int64_t>& place, float* to, int64_t stride, const Buffers& buffers,
-            const Tensor& final) const;
+            const std::vector<int64_t>& place, float* to, int64_t stride, const Buffers& buffers) const;
 
   const Encoder& encoder_;
   std::vector<std::vector<Direction>> layers_;

@@ -19,9 +19,12 @@ namespace gradus::nn::packed {
 
 /// What weights are laid out for.
 struct Layout {
-  int64_t rows;       ///< of x, some
-  bool int8 = false;  ///< rounded to 8 bits, see kernels::Int8Matrix
-  bool screen = false;  ///< for best_of, of floats where their layout allows it
+  /// of x, some
+  int64_t rows;
+  /// rounded to 8 bits, see kernels::Int8Matrix
+  bool int8 = false;
+  /// for best_of, of floats where their layout allows it
+  bool screen = false;
 
   /// Of an output layer: with a screen where that is quicker.
   Layout of_output() const { return {rows, int8, kernels::Int8Matrix::is_fast()}; }
@@ -38,14 +41,17 @@ class Matrix {
   Matrix(std::vector<WeightPart> blocks, const Layout& layout);
 
   bool defined() const { return packed_ || int8_; }
-  int64_t rows() const { return packed_ ? packed_->n() : int8_ ? int8_->n() : 0; }  ///< columns of the result
-  int64_t columns() const { return packed_ ? packed_->k() : int8_ ? int8_->k() : 0; }  ///< of x
+  /// columns of the result
+  int64_t rows() const { return packed_ ? packed_->n() : int8_ ? int8_->n() : 0; }
+  /// of x
+  int64_t columns() const { return packed_ ? packed_->k() : int8_ ? int8_->k() : 0; }
 
   /// out [m, rows()] = x [m, k] W^T + bias (or null), rows of x `x_stride` apart; this member's columns.
   void product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member = 0,
                int members = 1) const;
 
-  static constexpr int64_t kBlock = Screen::kBlock;  ///< the most columns that best_of works on at once
+  /// the most columns that best_of works on at once
+  static constexpr int64_t kBlock = Screen::kBlock;
   /// What kernels::raise_best makes of the columns of x W^T + bias, this member's only. They come block by
   /// block, each looked at while it is in the cache; block [m, kBlock] holds it. With a screen, the same bits.
   void best_of(int64_t m, const float* x, int64_t x_stride, const float* bias, float* block, float* top,

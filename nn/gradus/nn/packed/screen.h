@@ -15,7 +15,8 @@ namespace gradus::nn::packed {
 /// product has them. So what is found is the same, to the bit.
 class Screen {
  public:
-  static constexpr int64_t kBlock = 480;  ///< columns that are looked at at once
+  /// columns that are looked at at once
+  static constexpr int64_t kBlock = 480;
 
   /// False when the numbers are too large or too small for bounds in floats, or none.
   static bool fits(int64_t n, int64_t k, const float* w, int64_t ldw);
@@ -23,8 +24,7 @@ class Screen {
   Screen(int64_t n, int64_t k, const float* w, int64_t ldw);
 
   /// What kernels::raise_best makes of x W^T + bias (or null): for m rows, `x_stride` apart, top and best of
-  /// this share of the columns. `product` has W; block [m, kBlock] is room. False, and nothing is done, when a
-  /// row does not fit.
+  /// this share of the columns. `product` has W; block [m, kBlock] is room. False, undone, if a row is unfit.
   bool best_of(const kernels::PackedMatrix<float>& product, int64_t m, const float* x, int64_t x_stride,
                const float* bias, float* block, float* top, int32_t* best, const Share& share) const;
 

@@ -4,11 +4,8 @@
 #include <limits>
 
 namespace gradus::nn::packed {
-namespace {
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
-
-}  // namespace
 
 void PackedSteps::set_rows(int64_t R) {
   if (R == R_) return;
