@@ -22,8 +22,7 @@ void additive_attention(int64_t S, int64_t B, int64_t A, int64_t D, const T* key
 /// With dc = dcontext [B, D] (rows `dcontext_stride` apart):
 ///   da_bs = H_sb . dc_b      de = a (da - sum_k a_k da_k)      dz_sb = de_bs v (1 - tanh^2)
 /// writes du [B, A] = sum_s dz_sb, and ADDS: dv [A] += sum de tanh, dkeys [S, B, A] += dz,
-/// dannotations [S, B, D] += a_bs dc_b (the last two may be null: not wanted). Masked positions are not
-/// touched.
+/// dannotations [S, B, D] += a_bs dc_b (the last two may be null). Masked positions are not touched.
 template <class T>
 void additive_attention_backward(int64_t S, int64_t B, int64_t A, int64_t D, const T* keys,
                                  const T* annotations, const T* u, const T* v, const uint8_t* mask,

@@ -9,22 +9,26 @@ namespace gradus::kernels {
 
 /// Operands of gru_state; a stride stands behind each matrix.
 struct GruStateInputs {
-  const float* gi;             ///< W_ih x [R, 3H]
+  /// W_ih x [R, 3H]
+  const float* gi;
   int64_t gi_stride;
-  const float* gi_more;        ///< added to gi: a second part of the input's product; null: none
+  /// added to gi: a second part of the input's product; null: none
+  const float* gi_more;
   int64_t gi_more_stride;
-  const float* gh;             ///< W_hh h [R, 3H]
+  /// W_hh h [R, 3H]
+  const float* gh;
   int64_t gh_stride;
-  const float *b_ih, *b_hh;    ///< [3H]; null: none
-  const float* h_prev;         ///< [R, H]
+  /// [3H]; null: none
+  const float *b_ih, *b_hh;
+  /// [R, H]
+  const float* h_prev;
   int64_t h_prev_stride;
 };
 
 /// One step of a GRU, reset after, see gru.h: the new state h [R, H], which may be h_prev.
 void gru_state(int64_t R, int64_t H, const GruStateInputs& in, float* h, int64_t h_stride);
 
-/// y = tanh(a + b + bias) or tanh(a + b + c + bias), rows of n: the readout from its parts. c and bias may be
-/// null.
+/// y = tanh(a + b + c + bias), rows of n: the readout from its parts. c and bias may be null.
 void tanh_of_sum(int64_t rows, int64_t n, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
                  const float* c, int64_t c_stride, const float* bias, float* y, int64_t y_stride);
 
@@ -36,8 +40,7 @@ void raise_best(int64_t rows, int64_t n, const float* x, int64_t stride, const f
                 float* top, int32_t* best);
 /// Which columns may hold the largest of n numbers known up to an error, x_i + bias_i +- (a e_i + b f_i) and
 /// what rounding does; bias may be null. Raises `least` to the largest lower bound, makes upper bounds of x,
-/// writes to `at` [n] where those are not below `least`, and returns how many. Where bias is minus infinity,
-/// none is.
+/// writes to `at` [n] where those are not below `least`, never where bias is -infinity, and returns how many.
 int64_t contenders(int64_t n, float* x, const float* bias, const float* e, const float* f, float a, float b,
                    float* least, int32_t* at);
 /// The first position i >= begin with x[i] > bound, n when there is none.

@@ -13,8 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace gradus::kernels::HWY_NAMESPACE {
 namespace {
 
-// A row is measured from its first entry: where all entries are close to one large number, the differences
-// are exact.
+// A row is measured from its first entry: where all are close to one large number, the differences are exact.
 template <class T>
 void layer_norm(int64_t rows, int64_t n, const T* x, int64_t ldx, const T* gamma, const T* beta, T eps,
                 bool add, T* y, int64_t ldy, T* stats) {

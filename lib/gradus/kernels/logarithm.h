@@ -20,13 +20,12 @@ void pow(const double* x, const double* e, double* y, int64_t n);
 /// What to compute of a loss of input x and target t, element by element.
 enum class LossPart { term, dx, dt };
 
-/// Binary cross-entropy of s = sigmoid(x), stable for large |x|:  term = -(pos_weight t log s + (1 - t) log(1 -
-/// s))
+/// Binary cross-entropy of s = sigmoid(x), stable for large |x|:
+///   term = -(pos_weight t log s + (1 - t) log(1 - s))
 template <class T>
 void bce_with_logits(LossPart part, T pos_weight, const T* x, const T* t, T* y, int64_t n);
 
-/// Kullback-Leibler divergence from log-probabilities x:  term = t (log t - x), 0 at t <= 0, as are its
-/// derivatives
+/// Kullback-Leibler divergence from log-probabilities x:  term = t (log t - x); at t <= 0 all parts are 0
 template <class T>
 void kl_div(LossPart part, const T* x, const T* t, T* y, int64_t n);
 /// The same of log-targets:  term = exp(t) (t - x)

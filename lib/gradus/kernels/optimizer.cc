@@ -52,8 +52,7 @@ void adam(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n) {
 
 // ---- the rarer rules ----
 
-// body(i, part, p, g) for all elements, p and g being the parameter and its scaled and decayed gradient; it
-// returns how far p moves.
+// body(i, part, g) for all elements, g being the scaled and decayed gradient, returns how far p moves.
 template <class T, class Body>
 HWY_INLINE void update(const UpdateStep& step, const T* g, T* p, int64_t n, const Body& body) {
   const Tag<T> d;

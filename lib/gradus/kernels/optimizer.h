@@ -10,15 +10,17 @@ double sum_squares(const T* x, int64_t n);
 
 struct AdamStep {
   double lr, beta1, beta2, eps;
-  double correction1;  ///< 1 - beta1^t
-  double correction2;  ///< 1 - beta2^t
-  double grad_scale = 1;  ///< the clipping factor, applied while the gradient is read
-  double weight_decay = 0;  ///< L2 term added to the gradient, as torch.optim.Adam(weight_decay=...)
-  double shrink = 0;        ///< p becomes (1 - shrink) p first: AdamW's lr times weight decay
+  /// 1 - beta1^t, 1 - beta2^t
+  double correction1, correction2;
+  /// the clipping factor, applied while the gradient is read
+  double grad_scale = 1;
+  /// L2 term added to the gradient, as torch.optim.Adam(weight_decay=...)
+  double weight_decay = 0;
+  /// p becomes (1 - shrink) p first: AdamW's lr times weight decay
+  double shrink = 0;
 };
 
-/// Kingma & Ba 2015, eps outside the root. An entry whose gradients were all 0 does not move (but for
-/// `shrink`).
+/// Kingma & Ba 2015, eps outside the root. An entry whose gradients were all 0 does not move, but for `shrink`.
 ///   m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  p -= lr (m / c1) / (sqrt(v / c2) + eps)
 template <class T>
 void adam(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n);
@@ -28,14 +30,15 @@ void adam(const AdamStep& step, const T* g, T* p, T* m, T* v, int64_t n);
 
 struct UpdateStep {
   double lr;
-  double grad_scale = 1;    ///< the clipping factor, applied while the gradient is read
-  double weight_decay = 0;  ///< L2 term added to the gradient
+  /// as AdamStep's
+  double grad_scale = 1, weight_decay = 0;
 };
 
 struct SgdRule {
   double momentum = 0, dampening = 0;
   bool nesterov = false;
-  bool first = false;  ///< u starts as g, undamped
+  /// u starts as g, undamped
+  bool first = false;
 };
 /// u = momentum u + (1 - dampening) g;  p -= lr u, Nesterov: p -= lr (g + momentum u). u is null without
 /// momentum: p -= lr g.

@@ -154,8 +154,8 @@ void by_blocks(const Rng& rng, int64_t begin, int64_t end, int64_t each, const M
   const uint64_t position = rng.position() + static_cast<uint64_t>(2 * each * begin);
   alignas(64) uint64_t draws[2 * kBlocks + 2];
   uint64_t block = position / 4;
-  int64_t skip = static_cast<int64_t>(position / 2 % 2),
-          left = 0;  // left over from the blocks before, fewer than each
+  int64_t skip = static_cast<int64_t>(position / 2 % 2);
+  int64_t left = 0;  // left over from the blocks before, fewer than each
   for (int64_t i = begin; i < end;) {
     int64_t wanted = ((end - i) * each - left + skip + 1) / 2, blocks = std::min(kBlocks, wanted);
     philox_words(rng.seed(), rng.stream(), block, blocks, reinterpret_cast<uint32_t*>(draws + left));

@@ -19,13 +19,11 @@ namespace gradus::kernels {
 // As 1 - sigmoid(a) = sigmoid(-a), the last two are one formula: what is kept in the gates as z is always the
 // weight of the old state, sigmoid(s (gi_z + gh_z)) with s = 1 or -1.
 //
-// gi [B, 3H] holds W_ih x + b_ih. gh [B, 3H] holds W_hh h_prev WITHOUT its bias; the kernels add b_hh [3H]
-// (may be null for none).
+// gi [B, 3H] holds W_ih x + b_ih, gh [B, 3H] W_hh h_prev WITHOUT its bias: the kernels add b_hh [3H] (or null).
 
 enum class UpdateGate { keeps_old, selects_new };
 
-/// What a step keeps for its backward: gates [B, 4H] = r, weight of the old state, n, gh_n + b_hn (the last
-/// one is unused by reset before).
+/// Keeps for its backward gates [B, 4H] = r, weight of the old state, n, gh_n + b_hn (unused by reset before).
 template <class T>
 void gru_reset_after(int64_t B, int64_t H, const T* gi, const T* gh, const T* b_hh, const T* h_prev,
                      UpdateGate update, T* h, T* gates);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "gradus/kernels/softmax.cc"
@@ -92,8 +91,7 @@ void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* 
 
 // ---- cross-entropy ----
 
-/// sum_k exp(x_k - top), with the terms going to `out` where it is not null, and
-/// `shifted` = sum_k (x_k - top).
+/// sum_k exp(x_k - top), its terms in `out` where that is not null, and `shifted` = sum_k (x_k - top).
 template <class T>
 HWY_INLINE T sum_of_exp(const T* x, T top, int64_t V, T* out, T& shifted) {
   const Tag<T> d;

@@ -24,9 +24,12 @@ template <class T>
 void log_softmax_rows_backward(const T* y, const uint8_t* mask, const T* dy, T* dx, int64_t rows, int64_t n);
 
 struct CrossEntropySums {
-  double loss = 0;  ///< sum over counted rows of the (smoothed) loss, nats
-  double nll = 0;   ///< the same without smoothing
-  int64_t count = 0;  ///< rows whose target is not `ignore_index`
+  /// sum over counted rows of the (smoothed) loss, nats
+  double loss = 0;
+  /// the same without smoothing
+  double nll = 0;
+  /// rows whose target is not `ignore_index`
+  int64_t count = 0;
 };
 
 /// Softmax, cross-entropy and its gradient in one pass over logits [rows, V] with targets [rows].
@@ -38,8 +41,7 @@ template <class T>
 CrossEntropySums cross_entropy_rows(const T* logits, const int32_t* targets, int64_t rows, int64_t V,
                                     int32_t ignore_index, T smoothing, T* dlogits, T* row_nll);
 
-/// The same for the output layer, in place and with its bias, whose passes over the logits it saves. Every row
-/// counts.
+/// The same for the output layer, in place and with its bias, whose passes over the logits it saves. All count.
 ///   logits += bias [V] (null: none)
 ///   with `gradient` they become p - q, and dbias [V] (null: not wanted) += its rows
 template <class T>

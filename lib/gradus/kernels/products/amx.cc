@@ -214,8 +214,7 @@ void copy(int64_t rows, int64_t columns, const float* from, int64_t from_row, fl
   for (int64_t i = 0; i < rows; ++i) std::copy_n(from + i * from_row, columns, to + i * to_row);
 }
 
-/// A block of C of up to kRows by kColumns panels, from these on. One that is cut off by C's edge goes by way
-/// of `whole`.
+/// A block of C of up to kRows by kColumns panels, from these on; one that C's edge cuts off by way of `whole`.
 template <int64_t kRows, int64_t kColumns>
 void block(int64_t rows, int64_t columns, int64_t steps, AmxPanels left, AmxPanels right, bool add, float* c,
            int64_t ldc, float* next, Walk& ahead) {

@@ -19,9 +19,12 @@
 
 namespace gradus::kernels {
 
-constexpr int64_t kAmxSide = 16;   ///< rows or columns of a panel
-constexpr int64_t kAmxStep = 32;   ///< numbers of k in a step
-constexpr int64_t kAmxTile = 512;  ///< pieces in a tile
+/// rows or columns of a panel
+constexpr int64_t kAmxSide = 16;
+/// numbers of k in a step
+constexpr int64_t kAmxStep = 32;
+/// pieces in a tile
+constexpr int64_t kAmxTile = 512;
 
 /// Pieces in a panel of this depth.
 constexpr int64_t amx_panel(int64_t depth) { return (depth + kAmxStep - 1) / kAmxStep * 3 * kAmxTile; }
@@ -35,7 +38,8 @@ bool amx_pack(bool left, bool transposed, int64_t n, int64_t depth, float alpha,
 /// Panels, or the part of them from some step on.
 struct AmxPanels {
   const uint16_t* at;
-  int64_t stride;  ///< from a panel to the next: amx_panel() of the depth that was packed
+  /// from a panel to the next: amx_panel() of the depth that was packed
+  int64_t stride;
 
   const uint16_t* operator[](int64_t panel) const { return at + panel * stride; }
 };

@@ -9,8 +9,7 @@ namespace gradus::kernels {
 namespace {
 
 /// Two numbers of k, for 16 rows or columns, to their three pieces: the first in the lower half of each word.
-/// Rounded to nearest, the pieces have either sign, and errors of many products even out. The rest after two is
-/// exact.
+/// Rounded to nearest, pieces have either sign: errors of many products even out. After two the rest is exact.
 struct Splitter {
   __m512i half, high, largest;
 

@@ -26,12 +26,10 @@ bool switch_blas_core(const std::string& name);
 /// `bf16`, which bf16_ready() must have allowed, a and b are rounded to bfloat16 first; sums are f32.
 void block_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
                 int64_t lda, const float* b, int64_t ldb, bool add, float* c, int64_t ldc, bool bf16 = false);
-/// Whether block_gemm beats the BLAS for these sizes on this CPU: with AVX-512, unless a side is short or
-/// the whole small.
+/// Whether block_gemm beats the BLAS here: with AVX-512, unless a side is short or the whole small.
 bool use_block_gemm(int64_t m, int64_t n, int64_t k);
 
-/// On AMX (see amx.h), which use_amx_gemm must have allowed. Blocks in which a number is infinite or NaN go
-/// to block_gemm.
+/// On AMX (see amx.h), which use_amx_gemm must have allowed. Blocks with an infinity or NaN go to block_gemm.
 void amx_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
               int64_t lda, const float* b, int64_t ldb, bool add, float* c, int64_t ldc);
 /// Whether this CPU has AMX, and amx_gemm beats block_gemm and the BLAS for these sizes.

@@ -33,9 +33,8 @@ const char* blas_core_for_this_cpu();
 void bf16_products(bool on);
 bool bf16_ready();
 
-/// Whether products may go to AMX: this CPU has it, the operating system lets this process use it, and neither
-/// `GRADUS_AMX=0` in the environment nor amx_allow(false) says no. The first call asks the system for
-/// permission.
+/// Whether products may go to AMX: this CPU has it, the system lets this process use it (the first call asks
+/// for permission), and neither `GRADUS_AMX=0` in the environment nor amx_allow(false) says no.
 bool amx_ready();
 /// For tests and comparisons: whether products may go to AMX where there is one.
 void amx_allow(bool on);

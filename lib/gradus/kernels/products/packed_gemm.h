@@ -13,14 +13,18 @@ template <class T>
 class PackedMatrix {
  public:
   enum class Use {
-    transposed,  ///< C = A W^T, w stored [n, k]: a layer's x W^T
-    plain,       ///< C = A W, w stored [k, n]: its backward, dy W
+    /// C = A W^T, w stored [n, k]: a layer's x W^T
+    transposed,
+    /// C = A W, w stored [k, n]: its backward, dy W
+    plain,
   };
 
   /// What the matrix will be used for: packing costs about as much as one product of 64 rows.
   struct Plan {
-    int64_t rows = 64;      ///< m of each product
-    int64_t products = 16;  ///< how many there will be
+    /// m of each product
+    int64_t rows = 64;
+    /// how many there will be
+    int64_t products = 16;
   };
 
   /// True if a plan for so many rows gets the layout for AMX. It takes half as many bytes again, so it pays
@@ -43,8 +47,7 @@ class PackedMatrix {
   /// from column_at. c is where column 0 of C would be.
   void product_columns(int64_t first, int64_t end, int64_t m, const T* a, int64_t lda, bool add, T* c,
                        int64_t ldc) const;
-  /// out[i] = column columns[i] of the product of one row, to the same bits, of `count` of them.
-  /// Only where has_elements().
+  /// out[i] = column columns[i] of the product of one row, i < count, to the same bits; where has_elements().
   void elements(const T* row, int64_t count, const int32_t* columns, T* out) const;
   bool has_elements() const { return elements_; }
   /// The last column at or before `wanted` that a part may begin with; n() for n().
@@ -57,7 +60,6 @@ class PackedMatrix {
   /// Columns first .. end - 1, of which c is the first.
   using Product = void (*)(int64_t first, int64_t end, int64_t m, int64_t k, const T* a, int64_t lda,
                            const void* packed, bool add, T* c, int64_t ldc);
-
   using Elements = void (*)(int64_t n, int64_t k, const T* row, const T* packed, int64_t count,
                             const int32_t* columns, T* out);
 
