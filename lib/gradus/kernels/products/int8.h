@@ -43,10 +43,13 @@ class Int8Matrix {
 
  private:
   int64_t n_, k_;
-  bool vnni_ = is_fast();           // AVX-512's instruction for such sums is there
-  std::shared_ptr<int8_t> panels_;  // [panels, k / 4, kPanel, 4], zeros behind n and k
-  std::shared_ptr<float> scales_;   // [panels, kPanel]
-  std::shared_ptr<int32_t> sums_;   // likewise: 128 sum_p q_jp, for products that want x without a sign
+  // AVX-512's instruction for such sums is there.
+  bool vnni_ = is_fast();
+  // [panels, k / 4, kPanel, 4], zeros behind n and k
+  std::shared_ptr<int8_t> panels_;
+  // Both [panels, kPanel]; sums: 128 sum_p q_jp, for products that want x without a sign.
+  std::shared_ptr<float> scales_;
+  std::shared_ptr<int32_t> sums_;
 };
 
 /// The numbers that a row of weights stands for in 8 bits: k floats, in place. Doing it twice changes nothing.

@@ -68,9 +68,11 @@ class PackedMatrix {
   const T* w_;
   int64_t ldw_;
   std::shared_ptr<void> packed_;
-  int64_t lanes_ = 0;          // columns to a vector; 0: the panels are AMX's
-  Product product_ = nullptr;  // of the instruction set that the layout is for; null: gemm's
-  Elements elements_ = nullptr;  // likewise; null: AMX's, too
+  // Columns to a vector; 0: the panels are AMX's.
+  int64_t lanes_ = 0;
+  // Of the instruction set that the layout is for. Null: products are gemm's; no elements, as on AMX.
+  Product product_ = nullptr;
+  Elements elements_ = nullptr;
 };
 
 extern template class PackedMatrix<float>;

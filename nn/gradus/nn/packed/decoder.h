@@ -75,17 +75,19 @@ class PackedDecoder : public PackedSteps {
     return sources_[static_cast<size_t>(sentences_.of_rows()[static_cast<size_t>(row)])];
   }
 
-  std::vector<Source> sources_;  // by sentence
+  // By sentence.
+  std::vector<Source> sources_;
   RowSentences sentences_;
   int64_t S_ = 0;
-  Tensor exp_query_;  // exp(2 query)
+  // exp(2 query)
+  Tensor exp_query_;
   // By row: input [E (+ H)], its product, state [H], its product, context, readout [H].
   Tensor input_, input_spare_, of_input_, state_, state_spare_, of_state_, of_state_spare_, context_,
       readout_;
-  // Where the attention takes its own steps: its state by row, the contexts, what it threw.
+  // Where the attention takes its own steps: its state by row, the contexts, by member what it threw.
   std::vector<AttentionState> looked_;
   Tensor found_;
-  std::vector<std::exception_ptr> faults_;  // by member
+  std::vector<std::exception_ptr> faults_;
 };
 
 }  // namespace gradus::nn::packed

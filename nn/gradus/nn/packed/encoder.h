@@ -26,7 +26,8 @@ class GateNorm {
   void operator()(int64_t rows, float* x, int64_t stride) const;
 
  private:
-  Tensor gain_, offset_;  // [3H]
+  // [3H]
+  Tensor gain_, offset_;
 };
 
 /// A bidirectional (or not) GRU encoder that keeps nothing for a backward: real steps only, gates that stay in
@@ -43,11 +44,13 @@ class PackedEncoder {
 
  private:
   struct Direction {
-    Matrix ih, hh;  // [3H, I], [3H, H]
+    // [3H, I], [3H, H]
+    Matrix ih, hh;
     const float *b_ih, *b_hh;
     GateNorm norm_ih, norm_hh;
   };
-  struct Buffers {  // of one direction; final: the last states [B, H]
+  // Of one direction; final: the last states [B, H].
+  struct Buffers {
     Tensor gi, gh, state, final;
   };
 

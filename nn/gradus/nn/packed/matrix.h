@@ -68,14 +68,16 @@ class Matrix {
     int64_t m;
     const float* x;
     int64_t stride;
-    const kernels::Int8Rows* rounded;  // where the matrix is
+    // where the matrix is
+    const kernels::Int8Rows* rounded;
   };
   Rows rows_of(int64_t m, const float* x, int64_t stride) const;
   void product_columns(int64_t first, int64_t end, const Rows& x, bool add, float* out, int64_t stride) const {
     packed_ ? packed_->product_columns(first, end, x.m, x.x, x.stride, add, out, stride)
             : int8_->product_columns(first, end, *x.rounded, add, out, stride);
   }
-  std::optional<kernels::PackedMatrix<float>> packed_;  // one of the two
+  // One of the two.
+  std::optional<kernels::PackedMatrix<float>> packed_;
   std::optional<kernels::Int8Matrix> int8_;
   std::optional<Screen> screen_;
 };

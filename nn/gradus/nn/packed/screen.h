@@ -29,8 +29,9 @@ class Screen {
                const float* bias, float* block, float* top, int32_t* best, const Share& share) const;
 
  private:
-  kernels::Int8Matrix rounded_;        // W'
-  std::vector<float> lost_, length_;  // by column: |w - w'| and what floats' sums may be off by, and |w'|
+  kernels::Int8Matrix rounded_;  // W'
+  // By column: |w - w'| and what floats' sums may be off by, and |w'|.
+  std::vector<float> lost_, length_;
 };
 
 }  // namespace gradus::nn::packed

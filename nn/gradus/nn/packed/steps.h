@@ -29,7 +29,8 @@ class PackedSteps : public IncrementalDecoder {
 
   Team team_;
   int64_t most_, R_ = 0;
-  Tensor alignment_;  // [most, S] of the step; undefined: none
+  // [most, S] of the step; undefined: none
+  Tensor alignment_;
 
  private:
   enum class End { logits, best_words, readouts };
@@ -38,10 +39,12 @@ class PackedSteps : public IncrementalDecoder {
 
   const Matrix& output_;
   const float* output_bias_;
-  End end_ = End::logits;  // of this step
+  // Of this step.
+  End end_ = End::logits;
   std::vector<int32_t> never_;
-  int32_t first_ = -1;  // word that may be taken
-  Tensor bias_;         // minus infinity for words that are not
+  // The first word that may be taken, and a bias of minus infinity for words that are not.
+  int32_t first_ = -1;
+  Tensor bias_;
   // Of each member: a block of logits [most, Matrix::kBlock], the largest so far of each row, and its word.
   Tensor block_, top_, best_;
   Tensor logits_, logits_view_, weights_view_;

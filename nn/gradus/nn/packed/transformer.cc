@@ -94,7 +94,7 @@ void PackedTransformer::normalise(const Norm& norm, const Tensor& from, const Te
 }
 
 // The sum, normalised where there is a norm, when all members' rows are.
-const Tensor& PackedTransformer::normed(const Norm* norm, const Share& rows) {
+const Tensor& PackedTransformer::normed(const std::optional<Norm>& norm, const Share& rows) {
   if (norm) normalise(*norm, x_, normed_, rows);
   team_.wait();
   return norm ? normed_ : x_;
@@ -108,7 +108,7 @@ void PackedTransformer::multiply(const Product& p, int64_t R, const Tensor& x, c
 void PackedTransformer::pass(const TransformerWeights::Part& part, int64_t R, int member, const Tensor& inner,
                              const Tensor& made, const std::function<void(const Share& rows)>& between) {
   const Share rows(R, member, team_.size());
-  multiply(part.in, R, normed(w_->norm_first ? &part.norm : nullptr, rows), inner, member);
+  multiply(part.in, R, normed(w_->norm_first ? std::optional(part.norm) : std::nullopt, rows), inner, member);
   between(rows);
   team_.wait();
   multiply(part.out, R, made, result_, member);
@@ -212,8 +212,7 @@ void PackedTransformer::read(const Tensor& ids, const Tensor& lengths, int64_t f
       });
       feed_forward(l.forward, R, member);
     }
-    const Norm* norm = w.encoder_norm ? &*w.encoder_norm : nullptr;
-    const float* out = normed(norm, Share(R, member, team_.size())).f32();
+    const float* out = normed(w.encoder_norm, Share(R, member, team_.size())).f32();
     for (size_t i = 0; i < memory.size(); ++i) {
       const Product& p = w.decoder[i].memory;
       p.matrix.product(R, out, E, p.bias, memory[i].f32(), member, team_.size());
@@ -287,8 +286,7 @@ void PackedTransformer::run_step(int member) {
     attend(l.source, R_, member, [=, this](int64_t r) { look_at_source(i, member, r); });
     feed_forward(l.forward, R_, member);
   }
-  const Norm* norm = w.decoder_norm ? &*w.decoder_norm : nullptr;
-  finish(normed(norm, Share(R_, member, team_.size())).f32(), w.E, member);
+  finish(normed(w.decoder_norm, Share(R_, member, team_.size())).f32(), w.E, member);
 }
 
 void PackedTransformer::select(const std::vector<int64_t>& rows) {

@@ -82,7 +82,7 @@ class PackedTransformer : public PackedSteps {
   const float* look_at(int64_t S, const float* keys, int64_t stride, int64_t r, const float* query,
                        int member);
   void feed_forward(const TransformerWeights::FeedForward& part, int64_t R, int member);
-  const Tensor& normed(const TransformerWeights::Norm* norm, const Share& rows);
+  const Tensor& normed(const std::optional<TransformerWeights::Norm>& norm, const Share& rows);
   void normalise(const TransformerWeights::Norm& norm, const Tensor& from, const Tensor& to,
                  const Share& rows);
   void multiply(const TransformerWeights::Product& p, int64_t R, const Tensor& x, const Tensor& to,
@@ -96,7 +96,8 @@ class PackedTransformer : public PackedSteps {
   // By layer, keys and values side by side: of each source [words, 2E], of the target [places, room, 2E].
   std::vector<std::vector<Tensor>> sources_;
   std::vector<Tensor> target_;
-  std::vector<int64_t> place_, said_;  // of each row: where it stands in target_, and how many words there
+  // Of each row: where it stands in target_, and how many words there.
+  std::vector<int64_t> place_, said_;
   int64_t S_ = 0, room_ = 0;
   // By row: the sum that goes through the layers, what a part takes of it (pre-LN), its queries, keys and
   // values, what heads found, a part's result, the feed-forward part's hidden layer.
