@@ -8,10 +8,12 @@ namespace gradus::nn {
 
 struct AdagradOptions {
   double lr = 0.01;
-  double lr_decay = 0;      ///< lr / (1 + (t - 1) lr_decay) at step t = 1, 2, ...
-  double weight_decay = 0;  ///< L2 term added to the gradient, here and below
+  /// lr / (1 + (t - 1) lr_decay) at step t = 1, 2, ...
+  double lr_decay = 0;
+  /// L2 term added to the gradient, here and below
+  double weight_decay = 0;
   double initial_accumulator_value = 0;
-  double eps = 1e-10;  ///< outside the root
+  double eps = 1e-10;
 };
 
 /// sum += g^2;  p -= lr g / (sqrt(sum) + eps)                                   Duchi, Hazan & Singer 2011
@@ -30,15 +32,15 @@ class Adagrad : public Optimizer {
 
 struct RMSpropOptions {
   double lr = 0.01;
-  double alpha = 0.99;  ///< how much of the average stays
-  double eps = 1e-8;    ///< outside the root
+  double alpha = 0.99;
+  double eps = 1e-8;
   double weight_decay = 0;
   double momentum = 0;
-  bool centered = false;  ///< divide by the deviation instead of the root mean square (Graves 2013)
+  bool centered = false;
 };
 
-/// v = alpha v + (1 - alpha) g^2;  u = momentum u + g / (sqrt(v) + eps);  p -= lr u        Tieleman & Hinton
-/// 2012 centered: v - m^2 in place of v under the root, m = alpha m + (1 - alpha) g
+/// v = alpha v + (1 - alpha) g^2;  u = momentum u + g / (sqrt(v) + eps);  p -= lr u  (Tieleman & Hinton 2012)
+/// centered: the deviation, v - m^2 under the root in place of v, m = alpha m + (1 - alpha) g (Graves 2013)
 class RMSprop : public Optimizer {
  public:
   /// @throws Error for a negative option, and for alpha outside [0, 1).
@@ -51,9 +53,11 @@ class RMSprop : public Optimizer {
 };
 
 struct AdadeltaOptions {
-  double lr = 1;  ///< the method has none; a factor on its own step
+  /// The method has none; a factor on its own step
+  double lr = 1;
   double rho = 0.9;
-  double eps = 1e-6;  ///< under both roots: also what the first step's size comes from
+  /// Under both roots: also what the first step's size comes from
+  double eps = 1e-6;
   double weight_decay = 0;
 };
 

@@ -10,8 +10,9 @@
 namespace gradus::nn {
 
 struct ParallelGradients {
-  Gradients gradients;         ///< summed over the shards
-  std::vector<double> losses;  ///< one per shard, as f returned them; 0 for a shard that returned nothing
+  Gradients gradients;
+  /// One per shard, as f returned them; 0 for a shard that returned nothing
+  std::vector<double> losses;
 };
 
 /// Runs f(shard), shard = 0 .. shards-1, and its backward on the threads of the pool, all on one shared
@@ -24,9 +25,12 @@ ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::fu
 
 /// What a shard hands to the output layer that all share.
 struct ShardOutput {
-  Var hidden;      ///< [..., H]; undefined: the shard is left out
-  Tensor targets;  ///< i32 [...], hidden's shape without its last axis
-  Var extra = {};  ///< a scalar whose gradient is added, as it is; undefined: none
+  /// [..., H]; undefined: the shard is left out
+  Var hidden;
+  /// i32 [...], `hidden`'s shape without its last axis
+  Tensor targets;
+  /// A scalar whose gradient is added, as it is; undefined: none
+  Var extra = {};
 };
 
 /// The layer behind the shards, and the loss on its logits: weight [V, H], bias [V] or undefined.
@@ -36,10 +40,14 @@ struct OutputLayer {
 };
 
 struct OutputGradients {
-  Gradients gradients;  ///< summed over the shards
-  double loss = 0;      ///< of all shards together, reduced as the options say, without `extra`
-  double nll = 0;       ///< as CrossEntropy's: the sum over all counted targets
-  int64_t tokens = 0;   ///< counted targets of all shards
+  /// Summed over the shards
+  Gradients gradients;
+  /// Of all shards together, reduced as the options say, without `extra`
+  double loss = 0;
+  /// As CrossEntropy's: the sum over all counted targets
+  double nll = 0;
+  /// Counted targets of all shards
+  int64_t tokens = 0;
 };
 
 /// parallel_gradients for a model that ends in linear_cross_entropy. f(shard) returns the input of the output

@@ -15,13 +15,19 @@ namespace gradus::nn {
 
 /// What a decoder carries from one target word to the next.
 struct DecoderState {
-  Var hidden;              ///< [B, H]
-  Var feed;                ///< [B, R] the last attention vector, where it is fed back (input feeding)
-  AttentionMemory memory;  ///< of the source; undefined without attention
-  Var summary;             ///< [B, D], the fixed context of a decoder without attention
-  Var c = {};              ///< [B, H] of an LSTM, zeros (undefined) at first; otherwise undefined
-  std::vector<RecurrentState> above = {};  ///< of the layers above the first
-  AttentionState attention = {};           ///< what the attention's steps hand on to each other
+  /// [B, H]
+  Var hidden;
+  /// [B, R] the last attention vector, where it is fed back (input feeding)
+  Var feed;
+  /// Of the source; undefined without attention
+  AttentionMemory memory;
+  /// [B, D], the fixed context of a decoder without attention
+  Var summary;
+  /// [B, H] of an LSTM, zeros (undefined) at first; otherwise undefined
+  Var c = {};
+  /// Of the layers above the first
+  std::vector<RecurrentState> above = {};
+  AttentionState attention = {};
 
   /// The rows rows[0], rows[1], ... (i32 [N]) of everything it holds, the source included; one may be taken
   /// several times. @throws Error for a row that does not exist.
@@ -32,19 +38,22 @@ struct DecoderState {
 
 /// Of one step. Readout vectors go through the output layer to become logits.
 struct DecoderStep {
-  Var readout;     ///< [B, R]
-  Tensor weights;  ///< [B, S]; undefined without attention
+  /// [B, R]
+  Var readout;
+  /// [B, S]; undefined without attention
+  Tensor weights;
   /// [B] of the position that hard attention drew in training; undefined elsewhere.
   Var log_probability = {};
-  Var query = {};  ///< [B, H], what the attention was asked with; of a whole target where that is wanted
+  /// [B, H], what the attention was asked with; of a whole target where that is wanted
+  Var query = {};
 };
 /// Of T steps: the same with an axis T before the others, or readouts [N, R] of the real steps.
 using DecoderOutputs = DecoderStep;
 
 struct DecoderSizes {
   int64_t vocabulary, embedding_dim, hidden_size;
-  int64_t annotation_size;  ///< D of the encoder
-  int64_t summary_size;     ///< H of the encoder
+  /// D and H of the encoder
+  int64_t annotation_size, summary_size;
 };
 
 enum class ReadoutKind { tanh, maxout };
@@ -53,15 +62,20 @@ enum class ReadoutKind { tanh, maxout };
 enum class Order { before_cell, after_cell };
 
 struct DecoderOptions {
-  double dropout = 0;  ///< on embeddings, readout and what goes from layer to layer
+  /// On embeddings, readout and what goes from layer to layer
+  double dropout = 0;
   int64_t num_layers = 1;
-  bool residual = false;  ///< each layer but the first adds its input to its output
+  /// Each layer but the first adds its input to its output
+  bool residual = false;
   int32_t padding_idx = 1;
   Order order = Order::before_cell;
-  bool input_feeding = false;  ///< after the cell only
-  bool fused = true;           ///< false: always step by step, for tests and readers
+  /// After the cell only
+  bool input_feeding = false;
+  /// false: always step by step, for tests and readers
+  bool fused = true;
   ReadoutKind readout = ReadoutKind::tanh;
-  CellType cell = {};  ///< the unit; the fused op of additive attention knows only the GRU, reset after
+  /// The unit; the fused op of additive attention knows only the GRU, reset after
+  CellType cell = {};
 };
 
 /// What makes one vector of all that is known at a step, [.., in] -> [.., R]:
@@ -77,8 +91,10 @@ struct Readout {
 };
 
 struct TeacherForcing {
-  Tensor lengths = {};   ///< i32 [B], real steps of each target; undefined: all T
-  bool queries = false;  ///< whether DecoderOutputs::query is wanted
+  /// i32 [B], real steps of each target; undefined: all T
+  Tensor lengths = {};
+  /// Whether DecoderOutputs::query is wanted
+  bool queries = false;
 };
 
 /// One interface for all decoders. R, the readout's size, is hidden_size.
@@ -130,10 +146,12 @@ struct RecurrentDecoder final : Decoder {
   bool input_feeding, fused;
   Embedding embedding;
   Dropout dropout;
-  std::unique_ptr<Attention> attention;  ///< null: none
+  /// null: none
+  std::unique_ptr<Attention> attention;
   int64_t context_size;
   RecurrentCell cell;
-  std::vector<RecurrentCell> above;  ///< the layers upon the cell, lowest first
+  /// The layers upon the cell, lowest first
+  std::vector<RecurrentCell> above;
   bool residual;
   Linear bridge;
   Readout readout;

@@ -8,7 +8,8 @@
 namespace gradus::nn {
 
 struct EmbeddingLayerOptions {
-  int32_t padding_idx = -1;  ///< row that starts at zero and receives no gradient; -1 for none
+  /// Row that starts at zero and receives no gradient; -1 for none
+  int32_t padding_idx = -1;
 };
 
 /// A table of vectors: ids i32 [...] -> [..., embedding_dim]. weight [num_embeddings, embedding_dim] starts

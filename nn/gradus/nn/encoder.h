@@ -8,11 +8,16 @@ namespace gradus::nn {
 
 /// A source, read.
 struct Encoded {
-  Var annotations;     ///< [S, B, D], one per source word; 0 at padding
-  Var forward_final;   ///< [B, H], the forward state after the last word; in reverse, after the first
-  Var backward_final;  ///< [B, H], the backward state after the first word; undefined unless bidirectional
-  Tensor mask;         ///< u8 [B, S], 1 = real
-  Tensor alignment = {};  ///< [T, B, S] weights from outside, for attentions that take them; undefined: none
+  /// [S, B, D], one per source word; 0 at padding
+  Var annotations;
+  /// [B, H], the forward state after the last word; in reverse, after the first
+  Var forward_final;
+  /// [B, H], the backward state after the first word; undefined unless bidirectional
+  Var backward_final;
+  /// u8 [B, S], 1 = real
+  Tensor mask;
+  /// [T, B, S] weights from outside, for attentions that take them; undefined: none
+  Tensor alignment = {};
 
   /// [B, H]: one state that has read the whole source, backward if there is one (s_0 of Bahdanau et al. 2014).
   const Var& summary() const { return backward_final.defined() ? backward_final : forward_final; }
@@ -22,7 +27,8 @@ struct Encoded {
 
 struct EncoderOptions {
   int32_t padding_idx = 1;
-  RecurrentOptions rnn = {};  ///< both ways unless said otherwise; its dropout is on the embeddings, too
+  /// Both ways unless said otherwise; its dropout is on the embeddings, too
+  RecurrentOptions rnn = {};
 };
 
 /// Embedding and recurrent layers over a source (Bahdanau et al. 2014, appendix A.1.1). Annotations are

@@ -43,11 +43,14 @@ class IncrementalDecoder {
 };
 
 struct IncrementalOptions {
-  int64_t rows_per_sentence = 1;  ///< at most: the beam's width
-  bool weights = true;            ///< false: weights() will not be asked for
+  /// At most: the beam's width
+  int64_t rows_per_sentence = 1;
+  /// false: weights() will not be asked for
+  bool weights = true;
   /// Rows of the whole search, where this is a thread's share: all shares round alike. 0: of these alone.
   int64_t search_rows = 0;
-  ThreadPool* pool = nullptr;  ///< threads a step may use, when its caller is not itself a job of that pool
+  /// Threads a step may use, when its caller is not itself a job of that pool
+  ThreadPool* pool = nullptr;
   /// Of each sentence, source positions that are read, but that no step looks at; empty: none. Such a search
   /// takes the plain way, not the packed one.
   std::vector<std::vector<int32_t>> hidden = {};

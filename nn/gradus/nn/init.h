@@ -27,10 +27,11 @@ double calculate_gain(const std::string& nonlinearity, double slope = 0.01);
 enum class Fan { in, out };
 
 struct InitOptions {
-  double gain = 1;  ///< factor on the deviation, see calculate_gain
+  /// Factor on the deviation, see calculate_gain
+  double gain = 1;
   /// Equal parts of the first axis, each initialised on its own: 3 for a GRU's stacked gates.
   int blocks = 1;
-  Fan mode = Fan::in;  ///< kaiming only
+  Fan mode = Fan::in;
 };
 
 /// U(-a, a), a = gain sqrt(6 / (fan_in + fan_out)) (Glorot & Bengio 2010).

@@ -6,7 +6,7 @@
 
 namespace gradus::nn {
 
-/// y = weight (x - mean) / sqrt(var + eps) + bias over the last axis (Ba et al. 2016). 
+/// y = weight (x - mean) / sqrt(var + eps) + bias over the last axis (Ba et al. 2016).
 /// x [..., n] -> [..., n]; weight [n] starts at 1, bias [n] at 0.
 struct LayerNorm {
   Parameter weight, bias;

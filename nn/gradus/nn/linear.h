@@ -12,7 +12,8 @@ struct LinearOptions {
 /// y = x W^T + b. x [..., in_features] -> [..., out_features]. weight [out, in], bias [out]; both start from
 /// U(-1/sqrt(in), 1/sqrt(in)), as torch.nn.Linear.
 struct Linear {
-  Parameter weight, bias;  ///< bias undefined without one
+  /// `bias` is undefined without one
+  Parameter weight, bias;
 
   Linear(int64_t in_features, int64_t out_features, const RngInput& rng, const LinearOptions& options = {});
   Var operator()(const Input& x) const;
@@ -26,7 +27,8 @@ struct Linear {
 /// weight is applied to several parts side by side. Refers to the weight.
 struct WeightPart {
   const Parameter* weight = nullptr;
-  int64_t row0 = 0, row1 = 0, col0 = 0, col1 = 0;  ///< rows row0 .. row1 - 1, columns col0 .. col1 - 1
+  /// Rows row0 .. row1 - 1, columns col0 .. col1 - 1
+  int64_t row0 = 0, row1 = 0, col0 = 0, col1 = 0;
 
   WeightPart() = default;
   /// All of it; none of an undefined one.

@@ -38,7 +38,8 @@ class ParamVisitor {
  public:
   struct Entry {
     std::string name;
-    std::string layer;  ///< type of the module that holds it: "Linear"
+    /// Type of the module that holds it: "Linear"
+    std::string layer;
     Parameter* parameter;
   };
 
@@ -186,13 +187,12 @@ GradcheckReport gradcheck(M& layer, const std::vector<Tensor>& inputs, const Gra
     At at(caller);
     Var y;
     auto with = [&]<size_t... i>(std::index_sequence<i...>) {
-      if (in.size() != sizeof...(i)) return false;
       if constexpr (requires(const M& l) { checkable(l(CheckInput(in[i])...)); }) {
+        if (in.size() != sizeof...(i)) return false;
         y = checkable(std::as_const(layer)(CheckInput(in[i])...));
         return true;
-      } else {
-        return false;
       }
+      return false;
     };
     bool called = with(std::make_index_sequence<1>()) || with(std::make_index_sequence<2>()) ||
                   with(std::make_index_sequence<3>()) || with(std::make_index_sequence<4>()) ||

@@ -7,30 +7,40 @@
 namespace gradus::nn {
 
 struct MultiheadAttentionOptions {
-  int64_t kdim = 0, vdim = 0;  ///< sizes of keys and values; 0: embed_dim
-  double dropout = 0;          ///< of the weights, under Training
+  /// Sizes of keys and values; 0: embed_dim
+  int64_t kdim = 0, vdim = 0;
+  /// Of the weights, under Training
+  double dropout = 0;
   bool bias = true;
-  double temperature = 1;  ///< scores are divided by it, too: 1 / sqrt(E / num_heads) leaves q . k as it is
+  /// Scores are divided by it, too: 1 / sqrt(E / num_heads) leaves q . k as it is
+  double temperature = 1;
 };
 
 /// What a call may look at, and what it returns.
 struct AttendOptions {
-  Tensor mask = {};      ///< u8 [B, S], 1 = real key; undefined: all real
-  bool causal = false;   ///< the queries are the last T of the S positions and look back only
-  bool weights = false;  ///< return the weights too
-  double scale = 0;      ///< of the scores; 0: the layer's own
+  /// u8 [B, S], 1 = real key; undefined: all real
+  Tensor mask = {};
+  /// The queries are the last T of the S positions and look back only
+  bool causal = false;
+  bool weights = false;
+  /// Of the scores; 0: the layer's own
+  double scale = 0;
 };
 
 struct MultiheadAttentionOutput {
-  Var output;           ///< [T, B, E]
-  Tensor weights;       ///< [T, B, S], mean over heads; undefined unless asked for
-  Tensor head_weights;  ///< [B, num_heads, T, S]
+  /// [T, B, E]
+  Var output;
+  /// [T, B, S], mean over heads; undefined unless asked for
+  Tensor weights;
+  /// [B, num_heads, T, S]
+  Tensor head_weights;
   std::vector<Var> vars() const { return {output}; }
 };
 
 /// Keys and values of the words so far, for decoding word by word: projected once, kept. Numbers only.
 struct KeyValueCache {
-  Tensor keys_values;  ///< [capacity, B, 2E]: keys, then values; rows from `length` on are free
+  /// [capacity, B, 2E]: keys, then values; rows from `length` on are free
+  Tensor keys_values;
   int64_t length = 0;
 
   /// Takes keys and values [1, B, 2E] of the next word in; the capacity doubles where needed.
@@ -52,7 +62,8 @@ struct KeyValueCache {
 struct MultiheadAttention {
   int64_t embed_dim, num_heads;
   double dropout;
-  double scale = 1;  ///< of the scores: 1 / (sqrt(E / num_heads) temperature)
+  /// Of the scores: 1 / (sqrt(E / num_heads) temperature)
+  double scale = 1;
   Parameter in_proj_weight, q_proj_weight, k_proj_weight, v_proj_weight, in_proj_bias;
   Linear out_proj;
 

@@ -129,9 +129,10 @@ class Optimizer {
 struct SGDOptions {
   double lr = 0.01;
   double momentum = 0;
-  double dampening = 0;     ///< of the gradient on its way into the momentum, from the second step on
-  double weight_decay = 0;  ///< L2 term added to the gradient
-  bool nesterov = false;    ///< needs a momentum and no dampening
+  double dampening = 0;
+  /// L2 term added to the gradient
+  double weight_decay = 0;
+  bool nesterov = false;
 };
 
 /// p -= lr u, u = momentum u + (1 - dampening) g (first u = g), Nesterov: p -= lr (g + momentum u). PyTorch's
@@ -158,8 +159,9 @@ class SGD : public Optimizer {
 struct AdamOptions {
   double lr = 1e-3;
   double beta1 = 0.9, beta2 = 0.999;
-  double eps = 1e-8;        ///< outside the root
-  double weight_decay = 0;  ///< L2 term added to the gradient, as torch.optim.Adam
+  double eps = 1e-8;
+  /// L2 term added to the gradient, as torch.optim.Adam
+  double weight_decay = 0;
 };
 
 /// m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  p -= lr (m / (1 - b1^t)) / (sqrt(v / (1 - b2^t)) + eps)
@@ -183,7 +185,7 @@ struct AdamWOptions {
   double lr = 1e-3;
   double beta1 = 0.9, beta2 = 0.999;
   double eps = 1e-8;
-  double weight_decay = 0.01;  ///< decoupled
+  double weight_decay = 0.01;
 };
 
 /// Adam with the weight decay taken out of the gradient: p = (1 - lr weight_decay) p before each step
@@ -196,7 +198,7 @@ class AdamW : public Adam {
 };
 
 struct MuonOptions {
-  double lr = 1e-3, momentum = 0.95, weight_decay = 0.1;  ///< the decay decoupled
+  double lr = 1e-3, momentum = 0.95, weight_decay = 0.1;
 };
 
 /// For matrices of hidden layers (Jordan et al. 2024), scaled so that AdamW's rates fit (Liu et al. 2025,

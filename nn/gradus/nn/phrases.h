@@ -6,7 +6,8 @@
 
 namespace gradus::nn {
 
-using Phrase = std::vector<int32_t>;  ///< tokens, in their order
+/// Tokens, in their order
+using Phrase = std::vector<int32_t>;
 
 /// The phrases that a translation must have, and how far one hypothesis is with them. A bit of `said` for each
 /// that is there, and the one that is being said.
@@ -16,7 +17,8 @@ class RequiredPhrases {
 
   struct State {
     uint64_t said = 0;
-    int32_t current = -1;  ///< a phrase whose first `place` tokens were the last to be said; -1: none
+    /// A phrase whose first `place` tokens were the last to be said; -1: none
+    int32_t current = -1;
     int32_t place = 0;
   };
 

@@ -25,7 +25,8 @@ Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t E, DType dtype
 
 struct SinusoidalPositions : Positions {
   int64_t embedding_dim;
-  Tensor table;  ///< f32, the first 256; what lies beyond is worked out at each call
+  /// f32, the first 256; what lies beyond is worked out at each call
+  Tensor table;
 
   explicit SinusoidalPositions(int64_t embedding_dim);
   Var rows(int64_t first, int64_t count, DType dtype) const override;

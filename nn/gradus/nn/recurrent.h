@@ -11,20 +11,25 @@ namespace gradus::nn {
 
 /// What a recurrent module returns. T steps, B sequences, H = hidden_size, dirs = 2 when bidirectional.
 struct RecurrentOutput {
-  Var output;          ///< [T, B, dirs * H] of the last layer, [forward ; backward]; 0 at padded steps
-  Var h_n;  ///< [num_layers * dirs, B, H] state after the last real step: layer 0 forward, backward, ...
-  Var c_n;             ///< an LSTM's cells, likewise; otherwise undefined
-  Var forward_final;   ///< [B, H] of the last layer; after token 0 where that is read last, see `reverse`
+  /// [T, B, dirs * H] of the last layer, [forward ; backward]; 0 at padded steps
+  Var output;
+  /// [num_layers * dirs, B, H] state after the last real step: layer 0 forward, backward, ...
+  Var h_n;
+  /// An LSTM's cells, likewise; otherwise undefined
+  Var c_n;
+  /// [B, H] of the last layer; after token 0 where that is read last, see `reverse`
+  Var forward_final;
   /// [B, H] of the last layer, the state after token 0, of which Bahdanau et al. 2014 make s_0; undefined
   /// unless bidirectional.
   Var backward_final;
-  std::vector<Var> vars() const { return {output, h_n, c_n}; }  ///< for gradcheck
+  std::vector<Var> vars() const { return {output, h_n, c_n}; }
 };
 
 /// Layers of a recurrent unit: what RNN, GRU, LSTM and Encoder are told.
 struct RecurrentOptions {
   int64_t num_layers = 1;
-  double dropout = 0;  ///< on what goes from layer to layer, under Training
+  /// On what goes from layer to layer, under Training
+  double dropout = 0;
   /// Left open: no for RNN, GRU and LSTM, as in PyTorch; yes for an encoder.
   std::optional<bool> bidirectional = {};
   /// The single direction goes from the last real step to the first, as Sutskever et al. 2014 read sources. The
@@ -34,9 +39,11 @@ struct RecurrentOptions {
   bool variational = false;
   /// On h_{t-1} within the recurrent product, one mask [B, H] for all steps (same paper).
   double recurrent_dropout = 0;
-  bool residual = false;  ///< each layer but the first adds its input to its output (Wu et al. 2016, 3.1)
+  /// Each layer but the first adds its input to its output (Wu et al. 2016, 3.1)
+  bool residual = false;
   CellType cell = {};
-  bool reference = false;  ///< the composed twins instead of the fused ops: slow, for tests and readers
+  /// The composed twins instead of the fused ops: slow, for tests and readers
+  bool reference = false;
 };
 
 /// The same of options: their cell as a unit of this kind.
@@ -52,10 +59,13 @@ using LayerStates = std::vector<std::vector<Var>>;
 
 /// Layers and directions of a recurrent module. RNN, GRU and LSTM are this with a name and a kind of unit.
 struct RecurrentStack {
-  const char* name;  ///< "GRU", for errors
+  /// "GRU", for errors
+  const char* name;
   int64_t input_size, hidden_size;
-  RecurrentOptions options;                  ///< directions decided
-  std::vector<RecurrentParameters> weights;  ///< layer 0 forward, layer 0 backward, layer 1 forward, ...
+  /// Directions decided
+  RecurrentOptions options;
+  /// Layer 0 forward, layer 0 backward, layer 1 forward, ...
+  std::vector<RecurrentParameters> weights;
 
   RecurrentStack(const char* name, int64_t input_size, int64_t hidden_size, const RngInput& rng,
                  const RecurrentOptions& options = {});

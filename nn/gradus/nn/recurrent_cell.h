@@ -17,16 +17,20 @@ enum class CellKind { rnn, gru, lstm };
 
 /// A unit with its options. Equations: gradus/ops/rnn.h, gru.h, lstm.h; layer_norm's there too.
 struct CellType {
-  CellKind kind = CellKind::gru;  ///< GRU, LSTM, RNN and their cells set it themselves
-  bool bias = true;               ///< false: no bias_ih, no bias_hh, and under layer_norm no offsets
-  Nonlinearity nonlinearity = Nonlinearity::tanh;  ///< of an rnn
+  /// GRU, LSTM, RNN and their cells set it themselves
+  CellKind kind = CellKind::gru;
+  /// false: no bias_ih, no bias_hh, and under layer_norm no offsets
+  bool bias = true;
+  /// Of an rnn
+  Nonlinearity nonlinearity = Nonlinearity::tanh;
   /// Of a gru. True: the reset gate acts after the product, as in PyTorch and cuDNN; false: before it (Cho v3).
   bool reset_after = true;
   /// The gru of Bahdanau et al. 2014: reset before, z weights the new state, no bias_hh.
   bool bahdanau = false;
   /// Of an lstm: added to the forget gate's bias_ih at the start; 1 in Jozefowicz et al. 2015.
   double forget_bias = 0;
-  bool layer_norm = false;  ///< Ba et al. 2016
+  /// Ba et al. 2016
+  bool layer_norm = false;
 
   bool operator==(const CellType&) const = default;
   int64_t gates() const { return kind == CellKind::rnn ? 1 : kind == CellKind::gru ? 3 : 4; }
@@ -49,15 +53,15 @@ CellType of_kind(CellKind kind, CellType type, const char* name, const Caller& c
 /// h [B, H], and c [B, H] of an LSTM; undefined parts are zeros.
 struct RecurrentState {
   Var h, c;
-  std::vector<Var> vars() const { return {h, c}; }  ///< for gradcheck
+  std::vector<Var> vars() const { return {h, c}; }
 };
 
 /// One direction of one layer, G gates stacked: 1 (RNN), 3 (GRU: r, z, n), 4 (LSTM: i, f, g, o).
 struct RecurrentParameters {
-  Parameter weight_ih;  ///< [G H, I]
-  Parameter weight_hh;  ///< [G H, H]
-  Parameter bias_ih;    ///< [G H]; undefined without bias, and under layer_norm, whose offsets stand in
-  Parameter bias_hh;    ///< likewise; undefined in Bahdanau's unit too
+  /// [G H, I] and [G H, H]
+  Parameter weight_ih, weight_hh;
+  /// [G H]; undefined without bias, under layer_norm, whose offsets stand in, and bias_hh in Bahdanau's unit
+  Parameter bias_ih, bias_hh;
   /// Gain and offset of a layer normalisation. rnn: one [H]; gru: ih and hh [3 H]; lstm: ih and hh [4 H], c
   /// [H]. The offsets are the unit's biases; there are no others.
   struct Norm {
@@ -80,9 +84,11 @@ struct RecurrentParameters {
 
 struct DirectionOptions {
   bool reverse = false;
-  Tensor lengths = {};     ///< i32 [B] or undefined (all T)
-  Tensor state_mask = {};  ///< [B, H], the same at all steps, on the state within the recurrent product
-  bool reference = false;  ///< the composed twin instead of the fused op
+  /// i32 [B] or undefined (all T)
+  Tensor lengths = {};
+  /// [B, H], the same at all steps, on the state within the recurrent product
+  Tensor state_mask = {};
+  bool reference = false;
 };
 
 /// All states of one direction, carried over at padded steps; no cell but of an LSTM.

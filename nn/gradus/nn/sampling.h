@@ -11,8 +11,10 @@ namespace gradus::nn {
 /// What words are drawn from: p = softmax(logits / temperature), of which each of the three cuts, in this
 /// order, leaves some words; what is left is divided by its sum. The most probable word always stays.
 struct Sampling {
-  double temperature = 1;  ///< below 1 nearer to the most probable word, above 1 nearer to chance
-  int64_t top_k = 0;       ///< so many most probable words (Fan et al. 2018, 1805.04833); 0: all
+  /// Below 1 nearer to the most probable word, above 1 nearer to chance
+  double temperature = 1;
+  /// So many most probable words (Fan et al. 2018, 1805.04833); 0: all
+  int64_t top_k = 0;
   /// The fewest most probable words that have so much of the probability left by top_k (Holtzman et al. 2020,
   /// 1904.09751); 1: all.
   double top_p = 1;

@@ -58,14 +58,20 @@ class Scheduler {
 };
 
 struct PlateauOptions {
-  bool maximize = false;    ///< true: larger is better (BLEU); false: smaller (a loss)
-  double factor = 0.1;      ///< what the rates are multiplied by
-  int64_t patience = 10;    ///< bad metrics in a row that are tolerated
-  double threshold = 1e-4;  ///< how much better counts
-  bool relative = true;     ///< of the threshold: a share of the best metric, or absolute
-  int64_t cooldown = 0;     ///< metrics after a reduction that are not counted
+  /// true: larger is better (BLEU); false: smaller (a loss)
+  bool maximize = false;
+  double factor = 0.1;
+  /// Bad metrics in a row that are tolerated
+  int64_t patience = 10;
+  /// How much better counts
+  double threshold = 1e-4;
+  /// Of the threshold: a share of the best metric, or absolute
+  bool relative = true;
+  /// Metrics after a reduction that are not counted
+  int64_t cooldown = 0;
   double min_lr = 0;
-  double eps = 1e-8;  ///< smaller changes of the rate are not made
+  /// Smaller changes of the rate are not made
+  double eps = 1e-8;
 };
 
 /// Multiplies the learning rates by a factor when a metric has stopped getting better, as

@@ -22,10 +22,12 @@ namespace gradus::nn {
 
 struct TransformerOptions {
   int64_t dim_feedforward = 2048;
-  double dropout = 0.1;  ///< after each part, inside the feed-forward one, and of the attention weights
-  std::string activation = "relu";  ///< or "gelu"
-  bool norm_first = false;          ///< pre-LN
-  double temperature = 1;           ///< of all attentions, see MultiheadAttentionOptions
+  /// After each part, inside the feed-forward one, and of the attention weights
+  double dropout = 0.1;
+  std::string activation = "relu";
+  bool norm_first = false;
+  /// Of all attentions, see MultiheadAttentionOptions
+  double temperature = 1;
   double layer_norm_eps = 1e-5;
 };
 
@@ -46,7 +48,8 @@ struct FeedForward {
 
 /// Which positions an encoder's self-attention looks at.
 struct TransformerEncoderOptions {
-  Tensor mask = {};     ///< u8 [B, T]; undefined: all are real
+  /// u8 [B, T]; undefined: all are real
+  Tensor mask = {};
   /// Position t looks at 0 .. t: no output depends on what comes after it. A language model of such layers is a
   /// GPT (Radford et al. 2018).
   bool causal = false;
@@ -73,21 +76,27 @@ struct TransformerEncoderLayer {
 };
 
 struct TransformerDecoderOutput {
-  Var output;      ///< [T, B, E]
-  Tensor weights;  ///< [T, B, S] of the last layer's cross-attention, mean over heads, if wanted
+  /// [T, B, E]
+  Var output;
+  /// [T, B, S] of the last layer's cross-attention, mean over heads, if wanted
+  Tensor weights;
   std::vector<Var> vars() const { return {output}; }
 };
 
 struct TransformerDecoderOptions {
-  Tensor memory_mask = {};  ///< u8 [B, S]
+  /// u8 [B, S]
+  Tensor memory_mask = {};
   bool weights = false;
-  bool causal = true;  ///< false: words see those after them, where all are given at once
+  /// false: words see those after them, where all are given at once
+  bool causal = true;
 };
 
 /// What one decoder layer keeps between words.
 struct TransformerLayerCache {
-  KeyValueCache words;  ///< of the target so far
-  Tensor memory;        ///< [S, B, 2E], keys and values of the source
+  /// Of the target so far
+  KeyValueCache words;
+  /// [S, B, 2E], keys and values of the source
+  Tensor memory;
 };
 
 /// Self-attention that looks back only, cross-attention, feed-forward.

@@ -14,16 +14,24 @@ struct TransformerConfig {
   int64_t source_vocabulary = 0, target_vocabulary = 0;
   int64_t d_model = 128;
   int64_t num_heads = 4;
-  int64_t num_layers = 2;       ///< of the encoder, and of the decoder
-  int64_t dim_feedforward = 0;  ///< 0: 4 d_model
+  /// Of the encoder, and of the decoder
+  int64_t num_layers = 2;
+  /// 0: 4 d_model
+  int64_t dim_feedforward = 0;
   double dropout = 0;
-  bool norm_first = true;                ///< pre-LN
-  double temperature = 1;                ///< of all attentions: scores are divided by it, besides sqrt(d)
-  std::string activation = "relu";       ///< or "gelu"
-  std::string positions = "sinusoidal";  ///< a name make_positions knows
-  int64_t max_positions = 256;           ///< of learned positions
-  bool tie_embeddings = true;  ///< one matrix for target words going in and coming out (Press & Wolf 2017)
-  bool tie_source = false;     ///< and for source words, of the same vocabulary (Vaswani et al. 2017, 3.4)
+  bool norm_first = true;
+  /// Of all attentions: scores are divided by it, besides sqrt(d)
+  double temperature = 1;
+  /// "relu" or "gelu"
+  std::string activation = "relu";
+  /// A name make_positions knows
+  std::string positions = "sinusoidal";
+  /// Of learned positions
+  int64_t max_positions = 256;
+  /// One matrix for target words going in and coming out (Press & Wolf 2017)
+  bool tie_embeddings = true;
+  /// The same for source words, of the same vocabulary (Vaswani et al. 2017, 3.4)
+  bool tie_source = false;
   /// false: in training each target word sees the ones after it, to show what the mask is for. In translating
   /// there are none.
   bool causal = true;
@@ -34,12 +42,14 @@ struct TransformerConfig {
 struct TransformerSeq2Seq : TranslationModel {
   TransformerConfig config;
   Embedding source_embedding, target_embedding;
-  std::unique_ptr<Positions> source_positions, target_positions;  ///< null: none
-  Dropout dropout;                                                ///< on words and positions
+  /// null: none
+  std::unique_ptr<Positions> source_positions, target_positions;
+  /// On words and positions
+  Dropout dropout;
   TransformerEncoder encoder;
   TransformerDecoder decoder;
-  Parameter output_weight;  ///< [V, d_model]; tied to target_embedding.weight, or its own
-  Parameter output_bias;    ///< [V]
+  /// [V, d_model], tied to target_embedding.weight or its own, and [V]
+  Parameter output_weight, output_bias;
 
   /// @throws Error for sizes that do not fit, unknown positions or activation.
   TransformerSeq2Seq(const TransformerConfig& config, const RngInput& rng);

@@ -9,18 +9,24 @@ namespace gradus::nn {
 
 /// Sentence pairs as padded ids, time-major.
 struct Seq2SeqBatch {
-  Tensor source;              ///< i32 [S, B], each ends with </s>, then padding
-  Tensor source_lengths;      ///< i32 [B], </s> counted
-  Tensor target_in;           ///< i32 [T, B], <s> first: what the decoder is fed
-  Tensor target_out;          ///< i32 [T, B], </s> last: what it should say
-  int64_t target_tokens = 0;  ///< real entries of target_out
+  /// i32 [S, B], each ends with </s>, then padding
+  Tensor source;
+  /// i32 [B], </s> counted
+  Tensor source_lengths;
+  /// i32 [T, B], <s> first: what the decoder is fed
+  Tensor target_in;
+  /// i32 [T, B], </s> last: what it should say
+  Tensor target_out;
+  /// Real entries of target_out
+  int64_t target_tokens = 0;
   /// [T, B, S] where words look: for oracle attention, or to guide one; undefined: none.
   Tensor alignment = {};
 };
 
 struct LossOptions {
   double label_smoothing = 0;
-  double weight = 1;  ///< multiplies loss and gradient, for a shard of a larger batch
+  /// Multiplies loss and gradient, for a shard of a larger batch
+  double weight = 1;
   /// How much attention weights count that do not look where batch.alignment says; see guided_alignment. 0:
   /// they do not.
   double guided_alignment = 0;

@@ -25,11 +25,16 @@ namespace gradus::nn {
 
 /// What an attention keeps of a source for all steps of a target. S positions, B sentences.
 struct AttentionMemory {
-  Var annotations;   ///< [S, B, D], what contexts are made of
-  Var keys;  ///< [S, B, A], what queries are compared with: a projection of the annotations, made once
-  Tensor mask = {};  ///< u8 [B, S], 1 = real; undefined: all real
-  Tensor given = {};  ///< [T, B, S] weights from outside, for all steps (oracle, hard); undefined: none
-  std::vector<Var> extra = {};  ///< whatever else an attention prepares, each [S, B, ...]
+  /// [S, B, D], what contexts are made of
+  Var annotations;
+  /// [S, B, A], what queries are compared with: a projection of the annotations, made once
+  Var keys;
+  /// u8 [B, S], 1 = real; undefined: all real
+  Tensor mask = {};
+  /// [T, B, S] weights from outside, for all steps (oracle, hard); undefined: none
+  Tensor given = {};
+  /// Whatever else an attention prepares, each [S, B, ...]
+  std::vector<Var> extra = {};
 
   /// The sentences rows[0], rows[1], ... (i32 [N]); one may be taken several times.
   /// @throws Error "[rows] must be in 0 .. 3: 4".
@@ -38,10 +43,14 @@ struct AttentionMemory {
 
 /// What a step hands on to the next one. An attention uses the parts that it needs.
 struct AttentionState {
-  int64_t step = 0;    ///< t, the steps taken before
-  Var weights = {};    ///< [B, S] of the step before
-  Var coverage = {};   ///< [B, S] sum of the weights of all steps before
-  std::vector<Var> extra = {};  ///< whatever else an attention hands on, each [B, ...]
+  /// t, the steps taken before
+  int64_t step = 0;
+  /// [B, S] of the step before
+  Var weights = {};
+  /// [B, S] sum of the weights of all steps before
+  Var coverage = {};
+  /// Whatever else an attention hands on, each [B, ...]
+  std::vector<Var> extra = {};
 
   /// The same for the sentences (or hypotheses) rows[0], rows[1], ... (i32 [N]).
   /// @throws Error "[gather_rows] indices must be in 0 .. 3: 4".
@@ -50,37 +59,49 @@ struct AttentionState {
 
 /// What a step finds.
 struct Attended {
-  Var context;      ///< [B, D]
-  Tensor weights;   ///< [B, S], for looking at; of several heads the mean
-  AttentionState state = {};  ///< for the next step
+  /// [B, D]
+  Var context;
+  /// [B, S], for looking at; of several heads the mean
+  Tensor weights;
+  AttentionState state = {};
   /// [B] of the position that was drawn: hard attention in training; undefined elsewhere.
   Var log_probability = {};
-  Tensor head_weights = {};   ///< [B, heads, S]; multi-head only
+  /// [B, heads, S]; multi-head only
+  Tensor head_weights = {};
 };
 
 /// What all steps of a target find, where they could be taken at once.
 struct AttendedSequence {
-  Var context;     ///< [T, B, D]
-  Tensor weights;  ///< [T, B, S]
-  Var log_probability = {};  ///< [T, B]; hard attention in training
+  /// [T, B, D]
+  Var context;
+  /// [T, B, S]
+  Tensor weights;
+  /// [T, B]; hard attention in training
+  Var log_probability = {};
 };
 
 struct AttentionOptions {
-  double temperature = 1;  ///< scores are divided by it: below 1 sharper, above 1 flatter
-  int64_t top_k = 0;       ///< outside of Training only the k largest weights stay, and sum to 1; 0: all
-  bool last_only = false;  ///< outside of Training only the last real position stays
-  std::string score = "";  ///< what local-m, local-p and hard score with; "": general, general, bahdanau
-  int64_t heads = 4;       ///< of multihead
-  int64_t window = 2;      ///< D of local-m and local-p: positions on either side of the centre
-  int64_t max_positions = 100;  ///< of location: source positions beyond are never looked at
-  int64_t filters = 8;     ///< of location-aware
-  int64_t filter_width = 5;  ///< of location-aware: previous weights that one position sees, odd
+  /// Scores are divided by it: below 1 sharper, above 1 flatter
+  double temperature = 1;
+  /// Outside of Training only the k largest weights stay, and sum to 1; 0: all
+  int64_t top_k = 0;
+  /// Outside of Training only the last real position stays
+  bool last_only = false;
+  /// What local-m, local-p and hard score with; "": general, general, bahdanau
+  std::string score = "";
+  /// Of multihead
+  int64_t heads = 4;
+  /// D of local-m and local-p: positions on either side of the centre
+  int64_t window = 2;
+  /// Of location: source positions beyond are never looked at
+  int64_t max_positions = 100;
+  /// Of location-aware: so many filters, and the previous weights that one position sees, odd
+  int64_t filters = 8, filter_width = 5;
 };
 
 struct AttentionSizes {
-  int64_t query_size;       ///< Q
-  int64_t annotation_size;  ///< D
-  int64_t attention_size;   ///< A, the hidden layer of scores that have one
+  /// Q, D, and A, the hidden layer of scores that have one
+  int64_t query_size, annotation_size, attention_size;
   AttentionOptions options = {};
 };
 
@@ -103,7 +124,8 @@ class Attention {
   virtual AttendedSequence sequence(const Input& queries, const AttentionMemory& memory) const;
   virtual void params(ParamVisitor&) {}
 
-  AttentionOptions options;  ///< temperature, top_k and last_only may be changed at any time
+  /// Temperature, top_k and last_only may be changed at any time
+  AttentionOptions options;
   /// True where only some weights stay now: by top_k or last_only.
   bool cuts() const;
   /// Size of the contexts: D of the annotations, where they are means of these.
@@ -144,12 +166,16 @@ Tensor last_position(const Tensor& weights, const Tensor& mask);
 
 /// An attention that can be made by name.
 struct AttentionKind {
-  std::string name;                  ///< "general"
-  std::vector<std::string> aliases;  ///< "luong"
-  std::string description;           ///< one line for --help, with the formula
+  /// "general"
+  std::string name;
+  /// "luong"
+  std::vector<std::string> aliases;
+  /// One line for --help, with the formula
+  std::string description;
   /// The order it was published with, which "auto" takes: Luong's (the new state asks), or Bahdanau's.
   bool luong_order = false;
-  bool equal_sizes = false;  ///< needs Q = D: the encoder's directions are made half as wide
+  /// Needs Q = D: the encoder's directions are made half as wide
+  bool equal_sizes = false;
   std::function<std::unique_ptr<Attention>(const AttentionSizes&, Rng&)> make;
 };
 

@@ -12,9 +12,10 @@ struct ScoreForm {
   enum class Kind { additive, dot };
 
   Kind kind;
-  WeightPart query;  ///< W1 [A, Q]; none: the query itself, A = Q
-  WeightPart key;    ///< W2 [A, D]; none: the annotation itself, A = D
-  Var v = {};        ///< [A], additive only
+  /// W1 [A, Q] and W2 [A, D]; none: the query or annotation itself, whose size is A
+  WeightPart query, key;
+  /// [A], additive only
+  Var v = {};
   double scale = 1;
 
   /// W1 x of queries x [.., Q].
