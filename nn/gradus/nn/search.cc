@@ -1,10 +1,10 @@
-#include <fmt/core.h>
 #include <gradus/nn/search.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include <gradus/kernels/inference.h>
+#include <gradus/ops/operands.h>
 
 namespace gradus::nn {
 namespace {
@@ -17,6 +17,10 @@ struct Entry {
 };
 
 using Fate = SearchStep::Fate;
+
+bool has(const std::vector<int32_t>& words, int32_t v) {
+  return std::find(words.begin(), words.end(), v) != words.end();
+}
 
 class Beam {
  public:
@@ -35,10 +39,10 @@ class Beam {
     take_sentences();
     for (int64_t b = 0; b < B_; ++b) {
       limit_.push_back(max_target_length(lengths.i32()[b], options));
-      const int64_t told = asked(b) ? static_cast<int64_t>(asked(b)->prefix.size()) : 0;
+      const auto told = static_cast<int64_t>(options_.sentences[b].prefix.size());
       if (options.max_length == 0 && told > limit_.back()) limit_.back() = told + 10;
       if (told > limit_.back())
-        fail("translate", fmt::format("the prefix has {} words, max_length is {}", told, limit_.back()));
+        refuse("translate", "the prefix has {} words, max_length is {}", told, limit_.back());
     }
     began_.resize(static_cast<size_t>(B_));
     results_.resize(static_cast<size_t>(B_));
@@ -120,10 +124,9 @@ class Beam {
   }
 
   void take_sentences() {
-    if (options_.sentences.empty()) return;
+    if (options_.sentences.empty()) options_.sentences.resize(static_cast<size_t>(B_));
     if (static_cast<int64_t>(options_.sentences.size()) != B_)
-      fail("translate",
-           fmt::format("options.sentences has {} entries for {} sentences", options_.sentences.size(), B_));
+      refuse("translate", "options.sentences has {} entries for {} sentences", options_.sentences.size(), B_);
     for (const SentenceSearch& own : options_.sentences) {
       if (own.seed && !own.required.empty())
         fail("translate", "phrases can be required of a search, not of words that are drawn");
@@ -135,16 +138,11 @@ class Beam {
       }
       for (int32_t v : own.prefix)
         if (v < 0 || v == options_.pad || v == options_.bos)
-          fail("translate", fmt::format("no translation has the word {}", v));
+          refuse("translate", "no translation has the word {}", v);
     }
   }
 
-  // Null when nothing is asked of any sentence.
-  const SentenceSearch* asked(int64_t sentence) const {
-    return options_.sentences.empty() ? nullptr : &options_.sentences[sentence];
-  }
-
-  bool draws(int64_t sentence) const { return asked(sentence) && asked(sentence)->seed; }
+  bool draws(int64_t sentence) const { return options_.sentences[sentence].seed.has_value(); }
 
   // Takes the step that `logits` are of: rows of a sentence stand together, sentences in their order.
   void advance(const Tensor& logits) {
@@ -201,32 +199,28 @@ class Beam {
 
   // Which candidates of sentence b, most probable first, finish, go on, and are cut.
   void share_out(int64_t b) {
-    const RequiredPhrases* required = requires_phrases(b) ? &required_[b] : nullptr;
+    const RequiredPhrases& required = required_[b];
     // Of those that go on, so many for each number of tokens of the required phrases, so that the probable
     // ones, which have not said them, do not crowd out those that have; what is over goes to the latter.
-    room_.assign(static_cast<size_t>(required ? required->tokens() + 1 : 1), K_);
-    if (required) {
-      const auto banks = static_cast<int64_t>(room_.size());
-      std::fill(room_.begin(), room_.end(), K_ / banks);
-      room_.back() += K_ % banks;
-    }
+    const int64_t banks = required.tokens() + 1;
+    room_.assign(static_cast<size_t>(banks), K_ / banks);
+    room_.back() += K_ % banks;
     int64_t rank = 0, kept = 0;
     for (Candidate& c : candidates_) {
       const bool among_best = rank++ < K_;
+      int64_t& room = room_[static_cast<size_t>(required.tokens_said(c.row.said))];
       if (c.token == options_.eos) {
         if (among_best) c.fate = Fate::finished;
-        continue;
+      } else if (room > 0) {
+        c.fate = Fate::kept;
+        --room;
+        ++kept;
       }
-      int64_t& room = room_[static_cast<size_t>(required ? required->tokens_said(c.row.said) : 0)];
-      if (room == 0) continue;
-      c.fate = Fate::kept;
-      --room;
-      ++kept;
     }
-    for (auto bank = static_cast<int64_t>(room_.size()) - 1; required && bank >= 0; --bank)
+    for (int64_t bank = banks - 1; bank >= 0 && kept < K_; --bank)
       for (Candidate& c : candidates_)
         if (kept < K_ && c.fate == Fate::cut && c.token != options_.eos &&
-            required->tokens_said(c.row.said) == bank)
+            required.tokens_said(c.row.said) == bank)
           c.fate = Fate::kept, ++kept;
   }
 
@@ -258,36 +252,36 @@ class Beam {
     }
     const int64_t V = logits.size(1);
     const float* x = logits.f32() + row * V;
+    const RequiredPhrases& required = required_[own.sentence];
     best_.clear();
-    if (forced < 0) forbid(row);
-    if (forced >= 0)
+    if (forced >= 0) {
       best_.push_back(known(forced, V));
-    else if (draws(own.sentence))
-      draw(own, x, V);
-    else
-      // One more than it has hypotheses: a word may be </s>, which leaves as many to go on with.
-      best_words(x, V, K_ == 1 ? 1 : std::min(K_ + 1, V), never_, best_);
-    if (forced < 0 && requires_phrases(own.sentence)) add_required(own, V);
+    } else {
+      forbid(row);
+      if (draws(own.sentence))
+        draw(own, x, V);
+      else  // one more than it has hypotheses: a word may be </s>, which leaves as many to go on with
+        best_words(x, V, K_ == 1 ? 1 : std::min(K_ + 1, V), never_, best_);
+      add_required(required, own, V);
+    }
     const double log_sum = kernels::log_sum_exp(x, V);
     for (size_t i = 0; i < best_.size(); ++i) {
       Candidate c{{row, best_[i], x[best_[i]] - log_sum}, own};
       c.row.log_probability += c.log_probability;
       if (forced < 0 && own.sample < 0 && draws(own.sentence)) c.row.sample = static_cast<int64_t>(i);
-      if (requires_phrases(own.sentence)) c.row.said = required_[own.sentence].after(own.said, best_[i]);
+      c.row.said = required.after(own.said, best_[i]);
       candidates_.push_back(c);
     }
   }
 
   static int32_t known(int32_t word, int64_t V) {
-    if (word < 0 || word >= V)
-      fail("translate", fmt::format("there is no word {}: the vocabulary has {}", word, V));
+    if (word < 0 || word >= V) refuse("translate", "there is no word {}: the vocabulary has {}", word, V);
     return word;
   }
 
   // The word that this step must take; -1: the search's own.
   int32_t forced_word(int64_t sentence) const {
-    if (!asked(sentence)) return -1;
-    const std::vector<int32_t>& prefix = asked(sentence)->prefix;
+    const std::vector<int32_t>& prefix = options_.sentences[sentence].prefix;
     const auto t = static_cast<size_t>(steps_of(sentence) - 1);
     return t < prefix.size() ? prefix[t] : -1;
   }
@@ -295,19 +289,17 @@ class Beam {
   // never_: the words that this hypothesis must not go on with.
   void forbid(int64_t row) {
     const int64_t b = live_[row].sentence;
-    const SentenceSearch* own = asked(b);
+    const std::vector<Phrase>& forbidden = options_.sentences[b].forbidden;
     never_.resize(2);
-    const bool lacks = own && !required_[b].complete(live_[row].said);
-    if (lacks || steps_of(b) <= options_.min_length) never_.push_back(options_.eos);
-    if (options_.no_repeat_ngram == 0 && (!own || own->forbidden.empty())) return;
+    if (!required_[b].complete(live_[row].said) || steps_of(b) <= options_.min_length)
+      never_.push_back(options_.eos);
+    if (options_.no_repeat_ngram == 0 && forbidden.empty()) return;
     std::vector<int32_t> said;
     walk_back(b, steps() - 2, row, [&](int64_t, const Entry& e) { said.push_back(e.token); });
     std::reverse(said.begin(), said.end());
     if (options_.no_repeat_ngram > 0) add_repeating(options_.no_repeat_ngram, said, never_);
-    if (own) add_forbidden(own->forbidden, said, never_);
+    add_forbidden(forbidden, said, never_);
   }
-
-  bool may(int64_t v) const { return std::find(never_.begin(), never_.end(), v) == never_.end(); }
 
   // best_: a word drawn for the row's sample, or, when its sentence has drawn none yet, for all of them.
   void draw(const Row& own, const float* x, int64_t V) {
@@ -318,16 +310,12 @@ class Beam {
     }
   }
 
-  bool requires_phrases(int64_t sentence) const {
-    return asked(sentence) && required_[static_cast<size_t>(sentence)].tokens() > 0;
-  }
-
   // Adds to best_ the words that bring a required phrase on.
-  void add_required(const Row& own, int64_t V) {
+  void add_required(const RequiredPhrases& required, const Row& own, int64_t V) {
     std::vector<int32_t> words;
-    required_[own.sentence].add_next(own.said, words);
+    required.add_next(own.said, words);
     for (int32_t v : words)
-      if (may(known(v, V)) && std::find(best_.begin(), best_.end(), v) == best_.end()) best_.push_back(v);
+      if (!has(never_, known(v, V)) && !has(best_, v)) best_.push_back(v);
   }
 
   void keep_weights() {
@@ -345,7 +333,7 @@ class Beam {
     const int64_t b = last.sentence;
     Hypothesis h;
     h.finished = t + 1 < steps();
-    h.complete = !asked(b) || required_[b].complete(last.said);
+    h.complete = required_[b].complete(last.said);
     const bool weights = !weights_begin_.empty();
     auto look = [&](int64_t step, int64_t parent) {
       const auto [begin, S] = weights_begin_[step];
@@ -404,7 +392,7 @@ class Beam {
   int64_t next_sentence_ = 0, open_ = 0;   // the first that has not begun; how many are on their way
   bool scored_, stopped_ = false;          // the latter by `watch`
   std::vector<Rng> random_;                // of each sentence's samples
-  std::vector<RequiredPhrases> required_;  // of each sentence, where anything is asked of them
+  std::vector<RequiredPhrases> required_;  // of each sentence
   std::vector<int64_t> limit_, began_;     // of each sentence: words at most, and its first step
   std::vector<int32_t> never_;  // words that are not produced: pad, bos, and those that `forbid` adds
   Tensor previous_, words_;  // of each row: the word before a step, and, greedily without scores, after it
