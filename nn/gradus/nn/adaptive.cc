@@ -1,9 +1,8 @@
 #include <gradus/nn/adaptive.h>
 
-#include <fmt/core.h>
-
 #include <gradus/kernels/optimizer.h>
 #include <gradus/nn/check.h>
+#include <gradus/ops/operands.h>
 
 namespace gradus::nn {
 
@@ -51,8 +50,7 @@ Adadelta::Adadelta(const AdadeltaOptions& options, Caller caller)
     : Optimizer("Adadelta", options.lr, options.weight_decay, caller), options_(options) {
   At at(caller);
   must_be_probability("Adadelta", "rho", options.rho);
-  if (!(options.eps > 0))
-    fail("Adadelta", fmt::format("eps must be positive, or nothing moves: {}", options.eps));
+  if (!(options.eps > 0)) refuse("Adadelta", "eps must be positive, or nothing moves: {}", options.eps);
 }
 
 void Adadelta::apply(const Update& update, const Elements& part) {

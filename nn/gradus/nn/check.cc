@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include <gradus/names.h>
+#include <gradus/ops/operands.h>
 
 namespace gradus::nn {
 
@@ -16,34 +17,33 @@ void unknown_name(const char* where, const char* what, std::string_view name,
 }
 
 void must_be_positive(const char* where, const char* what, int64_t value, int64_t most) {
-  if (value <= 0) fail(where, fmt::format("{} must be positive: {}", what, value));
-  if (value > most) fail(where, fmt::format("{} must be at most {}: {}", what, most, value));
+  if (value <= 0) refuse(where, "{} must be positive: {}", what, value);
+  if (value > most) refuse(where, "{} must be at most {}: {}", what, most, value);
 }
 
 void must_be_positive(const char* where, const char* what, double value) {
-  if (!(value > 0)) fail(where, fmt::format("{} must be positive: {}", what, value));
+  if (!(value > 0)) refuse(where, "{} must be positive: {}", what, value);
 }
 
 void must_not_be_negative(const char* where, const char* what, double value) {
-  if (value < 0) fail(where, fmt::format("{} must not be negative: {}", what, value));
-  if (!std::isfinite(value)) fail(where, fmt::format("{} must be finite: {}", what, value));
+  if (value < 0) refuse(where, "{} must not be negative: {}", what, value);
+  if (!std::isfinite(value)) refuse(where, "{} must be finite: {}", what, value);
 }
 
 void must_be_probability(const char* where, const char* what, double p) {
-  if (!(p >= 0 && p < 1)) fail(where, fmt::format("{} must be in [0, 1): {}", what, p));
+  if (!(p >= 0 && p < 1)) refuse(where, "{} must be in [0, 1): {}", what, p);
 }
 
 void must_share_words(const char* where, int64_t source, int64_t target) {
   if (source != target)
-    fail(where,
-         fmt::format("tie_source needs one vocabulary for both sides: {} source words, {} target words",
-                     source, target));
+    refuse(where, "tie_source needs one vocabulary for both sides: {} source words, {} target words", source,
+           target);
 }
 
 int64_t saved_count(const char* where, const std::string& what, double value) {
   constexpr double kLargest = 9007199254740992.0;  // up to here every whole number is a double
   if (!(value >= 0 && value <= kLargest && value == std::floor(value)))
-    fail(where, fmt::format("{} must be a whole number from 0 on: {}", what, value));
+    refuse(where, "{} must be a whole number from 0 on: {}", what, value);
   return static_cast<int64_t>(value);
 }
 

@@ -1,12 +1,10 @@
 #include <gradus/nn/ema.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include <gradus/nn/check.h>
 #include <gradus/kernels/optimizer.h>
-#include <gradus/numeric.h>
+#include <gradus/ops/operands.h>
 
 namespace gradus::nn {
 
@@ -19,14 +17,14 @@ ExponentialMovingAverage::ExponentialMovingAverage(const EMAOptions& options, Ca
 void ExponentialMovingAverage::must_fit(const ParameterList& parameters) const {
   const char* where = "ExponentialMovingAverage";
   if (averages_.size() != parameters.size())
-    fail(where, fmt::format("has averages of {} parameters, the module has {}", averages_.size(),
-                            parameters.size()));
-  for (size_t i = 0; i < parameters.size(); ++i)
-    if (averages_[i].first != parameters[i].name ||
-        averages_[i].second.shape() != parameters[i].parameter->shape())
-      fail(where, fmt::format("the module must be the same: average of {} {}, parameter {} {}",
-                              averages_[i].first, averages_[i].second.shape().str(), parameters[i].name,
-                              parameters[i].parameter->shape().str()));
+    refuse(where, "has averages of {} parameters, the module has {}", averages_.size(), parameters.size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const auto& [name, average] = averages_[i];
+    const NamedParameter& p = parameters[i];
+    if (name != p.name || average.shape() != p.parameter->shape())
+      refuse(where, "the module must be the same: average of {} {}, parameter {} {}", name, average.shape(),
+             p.name, p.parameter->shape());
+  }
 }
 
 void ExponentialMovingAverage::update(const ParameterList& parameters) {
@@ -44,12 +42,11 @@ void ExponentialMovingAverage::update(const ParameterList& parameters) {
   if (options_.warmup) decay = std::min(decay, (1 + t) / (10 + t));
   for (size_t i = 0; i < parameters.size(); ++i) {
     Tensor value = parameters[i].parameter->value(), &average = averages_[i].second;
-    if (average.dtype() != value.dtype()) average = average.to(value.dtype());
+    average = average.to(value.dtype());
     if (!average.sole_owner())
       average = average.clone();  // a state dictionary holds it: that one is a snapshot
-    visit_floating(value, "ExponentialMovingAverage", [&](const auto* x) {
-      using T = std::remove_const_t<std::remove_pointer_t<decltype(x)>>;
-      kernels::move_average(decay, x, data<T>(average), value.numel());
+    with_type(value.dtype(), "ExponentialMovingAverage", [&]<class T>(T) {
+      kernels::move_average(decay, data<T>(value), data<T>(average), value.numel());
     });
   }
 }

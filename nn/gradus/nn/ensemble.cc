@@ -1,4 +1,3 @@
-#include <fmt/core.h>
 #include <gradus/nn/ensemble.h>
 
 #include <algorithm>
@@ -6,6 +5,7 @@
 
 #include <gradus/kernels/elementwise.h>
 #include <gradus/kernels/inference.h>
+#include <gradus/ops/operands.h>
 
 namespace gradus::nn {
 namespace {
@@ -27,8 +27,7 @@ class EnsembleDecoder : public IncrementalDecoder {
     for (size_t m = 0; m < members_.size(); ++m) {
       const Tensor& logits = m == 0 ? first : members_[m].decoder->step(previous);
       if (logits.size(1) != V)
-        fail("ensemble", "members have vocabularies of " + std::to_string(V) + " and " +
-                             std::to_string(logits.size(1)) + " words");
+        refuse("ensemble", "members have vocabularies of {} and {} words", V, logits.size(1));
       for (int64_t r = 0; r < R; ++r) add(members_[m].weight, V, logits.f32() + r * V, sum_.data() + r * V);
     }
     logits_ = Tensor({R, V}, DType::f32);
@@ -87,7 +86,7 @@ std::unique_ptr<Generator> ensemble_of(std::vector<EnsembleMember> members, Ense
   double all = 0;
   for (const EnsembleMember& m : members) {
     if (!(m.weight > 0) || !std::isfinite(m.weight))
-      fail("ensemble", fmt::format("weights must be above 0: {}", m.weight));
+      refuse("ensemble", "weights must be above 0: {}", m.weight);
     all += m.weight;
   }
   auto start = [=](const Tensor& source, const Tensor& lengths, const IncrementalOptions& o) {

@@ -11,6 +11,7 @@
 #include <gradus/diagnosis_rules.h>
 #include <gradus/io/safetensors.h>
 #include <gradus/nn/check.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
@@ -73,8 +74,7 @@ void take_over(const std::vector<NamedParameter>& parameters, StateDict dict, co
     if (at == given.end()) missing.push_back(p.name);
     else if (const Shape& own = p.parameter->shape(), &other = at->second->shape(); other != own) {
       transposed = transposed || (own.dims() == 2 && other == Shape{own[1], own[0]});
-      misshaped.push_back(fmt::format("{} (module {}, given {})", p.name, p.parameter->shape().str(),
-                                      at->second->shape().str()));
+      misshaped.push_back(fmt::format("{} (module {}, given {})", p.name, own, other));
     }
   }
   for (const auto& [name, value] : dict)
@@ -157,7 +157,7 @@ int64_t num_parameters(const ConstParameterList& parameters) {
 }
 
 void to(const ParameterList& parameters, DType dtype) {
-  if (!is_floating(dtype)) fail("to", fmt::format("parameters are f32 or f64: {}", name_of(dtype)));
+  if (!is_floating(dtype)) refuse("to", "parameters are f32 or f64: {}", dtype);
   for (const NamedParameter& p : parameters) p.parameter->assign(p.parameter->value().to(dtype));
 }
 

@@ -1,9 +1,8 @@
-#include <fmt/core.h>
 #include <gradus/nn/check.h>
 #include <gradus/nn/init.h>
 #include <gradus/nn/multihead_attention.h>
-#include <gradus/numeric.h>
 #include <gradus/ops/matmul.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 
 #include <algorithm>
@@ -55,11 +54,10 @@ std::string heads_hint(int64_t embed_dim, int64_t num_heads) {
 
 void KeyValueCache::append(const Tensor& row) {
   if (row.dims() != 3 || row.size(0) != 1)
-    fail("KeyValueCache", "keys and values of a word must be [1, B, 2E]: " + row.shape().str());
+    refuse("KeyValueCache", "keys and values of a word must be [1, B, 2E]: {}", row.shape());
   if (length > 0 && row.shape().without(0) != keys_values.shape().without(0))
-    fail("KeyValueCache",
-         fmt::format("a word's keys and values must be as those before: [1, {}, {}], given {}",
-                     keys_values.size(1), keys_values.size(2), row.shape().str()));
+    refuse("KeyValueCache", "a word's keys and values must be as those before: [1, {}, {}], given {}",
+           keys_values.size(1), keys_values.size(2), row.shape());
   if (!keys_values.defined() || length == keys_values.size(0)) {
     Shape shape = row.shape();
     shape.set(0, std::max<int64_t>(16, 2 * length));
@@ -76,8 +74,7 @@ void KeyValueCache::select(const std::vector<int64_t>& rows) {
   if (length == 0) return;
   int64_t before = keys_values.size(1), n = keys_values.size(2);
   for (int64_t row : rows)
-    if (row < 0 || row >= before)
-      fail("KeyValueCache", fmt::format("sentences are 0 .. {}: {}", before - 1, row));
+    if (row < 0 || row >= before) refuse("KeyValueCache", "sentences are 0 .. {}: {}", before - 1, row);
   Tensor chosen({keys_values.size(0), static_cast<int64_t>(rows.size()), n}, keys_values.dtype());
   visit_floating(keys_values, "KeyValueCache", [&](auto* from) {
     auto* to = static_cast<decltype(from)>(chosen.raw());

@@ -1,8 +1,6 @@
 #include <gradus/kernels/optimizer.h>
 #include <gradus/nn/optimizer.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include <gradus/nn/check.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
@@ -139,8 +138,7 @@ Optimizer::Optimizer(const char* name, double lr, double weight_decay, const Cal
 
 size_t Optimizer::checked(int group) const {
   if (group < 0 || group >= num_groups())
-    fail(name_, fmt::format("group {} does not exist: {} group{}", group, num_groups(),
-                            num_groups() == 1 ? "" : "s"));
+    refuse(name_, "group {} does not exist: {} group{}", group, num_groups(), num_groups() == 1 ? "" : "s");
   return static_cast<size_t>(group);
 }
 
@@ -151,7 +149,7 @@ void Optimizer::set_lr(double lr, int group) {
 
 void Optimizer::step(const ParameterList& parameters, const Gradients& grads, double grad_scale,
                      ThreadPool* pool) {
-  if (!std::isfinite(grad_scale)) fail(name_, fmt::format("grad_scale must be finite: {}", grad_scale));
+  if (!std::isfinite(grad_scale)) refuse(name_, "grad_scale must be finite: {}", grad_scale);
   std::vector<std::pair<const NamedParameter*, const Gradients::Entry*>> given;
   for (const NamedParameter& p : parameters) {
     const Gradients::Entry* entry = grads.find(*p.parameter);
@@ -159,9 +157,7 @@ void Optimizer::step(const ParameterList& parameters, const Gradients& grads, do
     given.emplace_back(&p, entry);
     DType type = entry->dense.defined() ? entry->dense.dtype() : entry->rows.at(0).rows.dtype();
     if (type != p.parameter->value().dtype())
-      fail(name_,
-           fmt::format("{} is {} and its gradient {}", p.name, name_of(p.parameter->value().dtype()),
-                       name_of(type)),
+      fail(name_, fmt::format("{} is {} and its gradient {}", p.name, p.parameter->value().dtype(), type),
            "was the module converted in between?");
   }
   if (given.empty())
@@ -200,7 +196,7 @@ Optimizer::State& Optimizer::prepare(const Parameter& p) {
   for (size_t i = 0; is_new && i < slot_names().size(); ++i)
     state.slots.push_back(Tensor::full(p.shape(), slot_start(), p.value().dtype()));
   for (Tensor& slot : state.slots) {
-    if (slot.dtype() != p.value().dtype()) slot = slot.to(p.value().dtype());
+    slot = slot.to(p.value().dtype());
     if (!slot.sole_owner()) slot = slot.clone();  // a state dictionary holds it: that one is a snapshot
   }
   return state;
@@ -229,7 +225,7 @@ int Optimizer::add_group(const ParameterList& parameters, const ParamGroupOption
   must_not_be_negative(name_, "weight_decay", options.weight_decay.value_or(0));
   for (const NamedParameter& p : parameters)
     if (memberships_.count(p.parameter->var().node()))
-      fail(name_, fmt::format("a parameter can be in one group only: {}", p.name));
+      refuse(name_, "a parameter can be in one group only: {}", p.name);
   for (const NamedParameter& p : parameters) memberships_[p.parameter->var().node()] = groups_.size();
   groups_.push_back(
       {options.lr.value_or(groups_[0].lr), options.weight_decay.value_or(groups_[0].weight_decay)});
@@ -253,7 +249,7 @@ StateDict Optimizer::state_dict(const ConstParameterList& parameters) const {
 
 void Optimizer::load_state_dict(const ParameterList& parameters, const StateDict& dict) {
   std::unordered_map<std::string, Tensor> given(dict.begin(), dict.end());
-  std::vector<std::string> slots = slot_names(), missing, misshaped;
+  std::vector<std::string> slots = slot_names(), missing, misshaped, unexpected;
   auto take = [&](const std::string& name, const Shape& shape, const std::string& whose) {
     auto found = given.extract(name);
     if (found.empty()) missing.push_back(name);
@@ -276,7 +272,6 @@ void Optimizer::load_state_dict(const ParameterList& parameters, const StateDict
   }
   Tensor rates;
   if (given.count("lr")) rates = take("lr", {num_groups()}, fmt::format("groups {}", num_groups()));
-  std::vector<std::string> unexpected;
   for (const auto& [name, value] : dict)
     if (given.count(name)) unexpected.push_back(name);
   std::string wrong =
@@ -335,7 +330,7 @@ Muon::Muon(const ParameterList& matrices, const MuonOptions& o, Caller caller)
   must_be_probability("Muon", "momentum", momentum_);
   for (const NamedParameter& p : matrices) {
     const Shape& shape = p.parameter->shape();
-    if (shape.dims() != 2) fail("Muon", fmt::format("{} must have two axes: {}", p.name, shape.str()));
+    if (shape.dims() != 2) refuse("Muon", "{} must have two axes: {}", p.name, shape);
     matrices_[p.parameter->var().node()] = p.name.ends_with("in_proj_weight") && shape[0] % 3 == 0 ? 3 : 1;
   }
 }
@@ -344,10 +339,9 @@ void Muon::apply_matrix(const Update& update, const Tensor& grad, const Tensor& 
   NoGrad guard;
   const int64_t n = grad.numel();
   const double longer = static_cast<double>(std::max(grad.size(0), grad.size(1)));
-  visit_floating(value, "Muon", [&](auto* p) {
-    using T = std::remove_pointer_t<decltype(p)>;
+  with_type(value.dtype(), "Muon", [&]<class T>(T) {
     Tensor u(grad.shape(), grad.dtype());
-    T *m = data<T>(mean), *to = data<T>(u), b = static_cast<T>(momentum_);
+    T *p = data<T>(value), *m = data<T>(mean), *to = data<T>(u), b = static_cast<T>(momentum_);
     const T *given = data<T>(grad), scale = static_cast<T>(update.grad_scale);
     for (int64_t i = 0; i < n; ++i) {
       T g = scale * given[i];

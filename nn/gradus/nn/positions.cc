@@ -1,7 +1,7 @@
-#include <fmt/core.h>
 #include <gradus/nn/check.h>
 #include <gradus/nn/positions.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/shape.h>
 
 #include <cmath>
@@ -12,7 +12,7 @@ Var Positions::operator()(const Input& x, int64_t first) const {
   At at(x.caller());
   Var p = rows(first, x.size(0), x.dtype());
   if (x.dims() != 3 || p.size(1) != x.size(2))
-    fail("Positions", fmt::format("x must be [T, B, {}]: {}", p.size(1), x.shape().str()));
+    refuse("Positions", "x must be [T, B, {}]: {}", p.size(1), x.shape());
   return x + reshape(p, {p.size(0), 1, p.size(1)});
 }
 
@@ -48,8 +48,7 @@ LearnedPositions::LearnedPositions(int64_t max_positions, int64_t E, const RngIn
 
 Var LearnedPositions::rows(int64_t first, int64_t count, DType) const {
   if (first + count > weight.shape()[0])
-    fail("LearnedPositions",
-         fmt::format("only {} positions were learned: {}", weight.shape()[0], first + count));
+    refuse("LearnedPositions", "only {} positions were learned: {}", weight.shape()[0], first + count);
   return slice(weight, 0, first, first + count);
 }
 

@@ -1,7 +1,5 @@
 #include <gradus/nn/recurrent.h>
 
-#include <fmt/core.h>
-
 #include <gradus/nn/check.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/dropout.h>
@@ -39,7 +37,7 @@ RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths
   At at(x.caller());
   if (weights.empty()) fail(name, "has no weights any more", "moved from?");
   if (x.dims() != 3 || x.size(2) != input_size || x.size(0) == 0)
-    fail(name, fmt::format("x must be [T, B, {}], time first: {}", input_size, x.shape().str()),
+    fail(name, fmt::format("x must be [T, B, {}], time first: {}", input_size, x.shape()),
          x.dims() == 3   ? size_hint(x.size(2), input_size)
          : x.dims() == 2 ? std::string("a step alone is a cell's, " + std::string(name) + "Cell")
                          : "");
@@ -47,8 +45,8 @@ RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths
   check_lengths(name, lengths, T, B);
   for (auto [state, what] : {std::pair(&start.h, "h0"), std::pair(&start.c, "c0")})
     if (state->defined() && state->shape() != Shape{states, B, H})
-      fail(name, fmt::format("{} must be [num_layers * directions, B, hidden_size] = {}: {}", what,
-                             Shape{states, B, H}.str(), state->shape().str()));
+      refuse(name, "{} must be [num_layers * directions, B, hidden_size] = {}: {}", what, Shape{states, B, H},
+             state->shape());
 
   std::vector<Var> finals, cells;
   auto direction = [&](const Var& in, int64_t layer, int64_t d) {
@@ -60,8 +58,8 @@ RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths
     DirectionStates all = run_over_time(
         options.cell, weights[static_cast<size_t>(k)], in, first,
         {.reverse = reverse, .lengths = lengths, .state_mask = mask, .reference = options.reference});
-    finals.push_back(
-        select(all.h, 0, reverse ? 0 : T - 1));  // padding carries the state over, so the end holds it
+    // Padding carries the state over, so the end holds it.
+    finals.push_back(select(all.h, 0, reverse ? 0 : T - 1));
     if (all.c_n.defined()) cells.push_back(all.c_n);
     return all.h;
   };
@@ -83,19 +81,18 @@ RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths
 LayerStates RecurrentStack::states(int64_t layer, const Input& x, const OnState& on_state) const {
   At at(x.caller());
   if (layer < 0 || layer >= options.num_layers)
-    fail(name, fmt::format("layers are 0 .. {}: {}", options.num_layers - 1, layer));
+    refuse(name, "layers are 0 .. {}: {}", options.num_layers - 1, layer);
   int64_t T = x.size(0);
   LayerStates out;
   for (int64_t d = 0; d < directions(); ++d) {
     Scope direction_scope(fmt::format("{}_l{}", in_reverse(d) ? "backward" : "forward", layer));
+    const RecurrentParameters& own = weights[static_cast<size_t>(layer * directions() + d)];
     out.emplace_back(static_cast<size_t>(T));
     RecurrentState carried;
     for (int64_t k = 0; k < T; ++k) {
       int64_t t = in_reverse(d) ? T - 1 - k : k;
       Scope step_scope(fmt::format("j{}", t));
-      DirectionStates now =
-          run_over_time(options.cell, weights[static_cast<size_t>(layer * directions() + d)],
-                        slice(x, 0, t, t + 1), carried, {});
+      DirectionStates now = run_over_time(options.cell, own, slice(x, 0, t, t + 1), carried, {});
       Var h = select(now.h, 0, 0);
       StateUse use = on_state ? on_state(h, d, t) : StateUse{h, h};
       out.back()[static_cast<size_t>(t)] = use.out;

@@ -1,13 +1,12 @@
 #include <gradus/nn/scheduler.h>
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
 
 #include <gradus/nn/check.h>
+#include <gradus/ops/operands.h>
 
 namespace gradus::nn {
 namespace {
@@ -96,8 +95,7 @@ StateDict Scheduler::state_dict() const {
 void Scheduler::load_state_dict(const StateDict& dict) {
   std::vector<Tensor> found = entries("Scheduler", dict, {"t", "base_lrs"});
   if (found[1].numel() != static_cast<int64_t>(base_.size()))
-    fail("Scheduler",
-         fmt::format("the saved state has {} groups, the optimizer {}", found[1].numel(), base_.size()));
+    refuse("Scheduler", "the saved state has {} groups, the optimizer {}", found[1].numel(), base_.size());
   const double t = found[0].item();  // all that may be refused comes before the first change
   base_ = found[1].to_vector();
   step_to(t);
@@ -109,7 +107,7 @@ ReduceLROnPlateau::ReduceLROnPlateau(Optimizer& optimizer, const PlateauOptions&
       best_(options.maximize ? -std::numeric_limits<double>::infinity()
                              : std::numeric_limits<double>::infinity()) {
   if (!(options.factor > 0 && options.factor < 1))
-    fail("ReduceLROnPlateau", fmt::format("factor must be in (0, 1): {}", options.factor));
+    refuse("ReduceLROnPlateau", "factor must be in (0, 1): {}", options.factor);
 }
 
 bool ReduceLROnPlateau::step(double metric) {

@@ -1,7 +1,7 @@
-#include <fmt/core.h>
 #include <gradus/nn/transformer.h>
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
 
 namespace gradus::nn {
 namespace {
@@ -147,10 +147,11 @@ TransformerDecoderOutput TransformerDecoder::step(const Input& x, std::vector<Tr
                                                   const TransformerDecoderOptions& o) const {
   At at(x.caller());
   if (caches.size() != layers.size())
-    fail("TransformerDecoder", fmt::format("needs what start() returned, a cache for each of {} layers: {}",
-                                           layers.size(), caches.size()));
+    refuse("TransformerDecoder", "needs what start() returned, a cache for each of {} layers: {}",
+           layers.size(), caches.size());
   return through(*this, x, o, [&](size_t i, const Var& y, const TransformerDecoderOptions& own) {
     return layers[i].step(y, caches[i], own);
   });
 }
+
 }  // namespace gradus::nn

@@ -1,16 +1,14 @@
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include <gradus/nn/search.h>
+#include <gradus/ops/operands.h>
 
 namespace gradus::nn {
 
 void SearchOptions::check() const {
   constexpr int64_t kMostRows = 1000;  // of a sentence; candidates grow with their square
   if (beam_size < 1) fail("translate", "beam_size must be at least 1: " + std::to_string(beam_size));
-  if (beam_size > kMostRows)
-    fail("translate", fmt::format("beam_size must be at most {}: {}", kMostRows, beam_size));
+  if (beam_size > kMostRows) refuse("translate", "beam_size must be at most {}: {}", kMostRows, beam_size);
   if (min_length < 0 || no_repeat_ngram < 0 || exact_stop < 0 || together < 0)
     fail("translate", "min_length, no_repeat_ngram, exact_stop and together must be at least 0");
   sampling.check();
@@ -73,8 +71,8 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
   options.check();
   if (source.dtype() != DType::i32 || source.dims() != 2 || lengths.dtype() != DType::i32 ||
       lengths.shape() != Shape{source.size(1)})
-    fail("translate", "sources must be i32 [S, B] and lengths i32 [B]: " + source.shape().str() + " and " +
-                          lengths.shape().str());
+    refuse("translate", "sources must be i32 [S, B] and lengths i32 [B]: {} and {}", source.shape(),
+           lengths.shape());
   // A thread with few rows reads all weights for them: then the threads had better share the weights.
   constexpr int64_t kRowsWorthAThread = 4;
   const int64_t B = lengths.numel();
@@ -84,11 +82,10 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
   if (threads == 1 || rows < kRowsWorthAThread * threads || B < threads || options.watch) {
     out = translate_together(generator, source, lengths, options, rows);
   } else {
-    SearchOptions alone = options;
-    alone.pool = nullptr;
     options.pool->run([&](int k) {
       auto [own, own_lengths] = shard_of(source, lengths, k, B, threads);
-      SearchOptions how = alone;
+      SearchOptions how = options;
+      how.pool = nullptr;
       how.sentences.clear();
       for (size_t b = static_cast<size_t>(k); b < options.sentences.size(); b += static_cast<size_t>(threads))
         how.sentences.push_back(options.sentences[b]);

@@ -19,7 +19,7 @@ Var take_columns(const Var& x, const Tensor& rows) {
   int64_t S = x.size(0), B = x.size(1), N = rows.numel();
   for (int64_t i = 0; i < N; ++i)
     if (int32_t row = rows.i32()[i]; row < 0 || row >= B)
-      fail("rows", "must be in 0 .. " + std::to_string(B - 1) + ": " + std::to_string(row));
+      refuse("rows", "must be in 0 .. {}: {}", B - 1, row);
   Shape shape = x.shape();
   shape.set(1, N);
   Tensor out(shape, x.dtype());

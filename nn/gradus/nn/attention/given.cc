@@ -1,5 +1,7 @@
 #include <gradus/nn/attention/given.h>
 
+#include <gradus/ops/operands.h>
+
 namespace gradus::nn {
 
 Tensor given_row(const char* who, const AttentionMemory& memory, int64_t t, DType dtype) {
@@ -7,8 +9,7 @@ Tensor given_row(const char* who, const AttentionMemory& memory, int64_t t, DTyp
   int64_t S = memory.annotations.size(0), B = memory.annotations.size(1);
   const Tensor& given = memory.given;
   if (given.dims() != 3 || given.size(1) != B || given.size(2) != S)
-    fail(who, "weights must be [T, B, S] = [.., " + std::to_string(B) + ", " + std::to_string(S) +
-                  "]: " + given.shape().str());
+    refuse(who, "weights must be [T, B, S] = [.., {}, {}]: {}", B, S, given.shape());
   return t < given.size(0) ? given.row(t).to(dtype) : Tensor();
 }
 

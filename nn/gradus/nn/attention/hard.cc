@@ -2,6 +2,7 @@
 
 #include <gradus/nn/attention/given.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/softmax.h>
 
@@ -10,9 +11,10 @@
 namespace gradus::nn {
 namespace {
 
-// By inversion: the first position at which the sum of probabilities exceeds u. Rounding may leave u above the
-// whole sum: then the last position with any probability.
-int64_t drawn(const Tensor& p, int64_t b, double u) {
+// By inversion: the first position at which the sum of probabilities exceeds a number u in (0, 1). Rounding may
+// leave u above the whole sum: then the last position with any probability.
+int64_t drawn(const Tensor& p, int64_t b, uint64_t seed, uint64_t stream) {
+  const double u = (static_cast<double>(philox(seed, stream, static_cast<uint64_t>(b))[0]) + 0.5) * 0x1p-32;
   int64_t S = p.size(1), last = 0;
   double sum = 0;
   for (int64_t s = 0; s < S; ++s) {
@@ -23,11 +25,6 @@ int64_t drawn(const Tensor& p, int64_t b, double u) {
     if (u < sum) return s;
   }
   return last;
-}
-
-double uniform_number(uint64_t seed, uint64_t stream, int64_t b) {
-  auto words = philox(seed, stream, static_cast<uint64_t>(b));
-  return (static_cast<double>(words[0]) + 0.5) * 0x1p-32;
 }
 
 }  // namespace
@@ -43,9 +40,8 @@ Attended HardAttention::step(const Input& query, const AttentionMemory& memory,
   auto [seed, stream] = draws ? Training::next_stream() : std::pair<uint64_t, uint64_t>{0, 0};
   Tensor chosen = Tensor::zeros(p.shape(), p.dtype()), best = argmax(path.defined() ? path : p);
   for (int64_t b = 0; b < B; ++b) {
-    int64_t z = draws ? drawn(p, b, uniform_number(seed, stream, b)) : best.i32()[b];
-    if (!memory.mask.defined() || memory.mask.u8()[b * S + z])
-      chosen.set(b * S + z, 1);  // a source may be empty
+    const int64_t z = b * S + (draws ? drawn(p, b, seed, stream) : best.i32()[b]);
+    if (!memory.mask.defined() || memory.mask.u8()[z]) chosen.set(z, 1);  // a source may be empty
   }
   Attended out = attend(chosen, memory, state);
   if (path.defined() || draws)
@@ -56,8 +52,8 @@ Attended HardAttention::step(const Input& query, const AttentionMemory& memory,
 Var reinforce(const Input& log_probability, const Tensor& costs, const Tensor& real, double baseline) {
   At at(log_probability.caller());
   if (costs.shape() != log_probability.shape() || real.shape() != costs.shape() || costs.dims() != 2)
-    fail("reinforce", "log_probability, costs and real must be [T, B]: " + log_probability.shape().str() +
-                          ", " + costs.shape().str() + " and " + real.shape().str());
+    refuse("reinforce", "log_probability, costs and real must be [T, B]: {}, {} and {}",
+           log_probability.shape(), costs.shape(), real.shape());
   int64_t T = costs.size(0), B = costs.size(1);
   Tensor to_go(costs.shape(), log_probability.dtype());
   for (int64_t b = 0; b < B; ++b) {
