@@ -1,13 +1,11 @@
 #include <gradus/nn/data_parallel.h>
 
-#include <fmt/core.h>
-
 #include <optional>
 #include <unordered_set>
 
 #include <gradus/kernels/elementwise.h>
-#include <gradus/numeric.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/output_loss.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/random.h>
@@ -29,15 +27,14 @@ std::vector<Sum> take_dense(std::vector<Gradients>& shards) {
   auto dense = [](const Gradients::Entry* e) { return e && e->dense.defined() && e->rows.empty(); };
   for (Gradients::Entry& first : shards[0].entries()) {
     if (!dense(&first)) continue;
-    Sum sum;
+    std::vector<Tensor> parts;
     for (size_t s = 1; s < shards.size(); ++s) {
       const Gradients::Entry* e = shards[s].find(Var(Tensor(), first.node));
-      if (dense(e)) sum.parts.push_back(e->dense);
+      if (dense(e)) parts.push_back(e->dense);
     }
-    if (sum.parts.size() + 1 != shards.size()) continue;
+    if (parts.size() + 1 != shards.size()) continue;
     if (!first.dense.sole_owner()) first.dense = first.dense.clone();
-    sum.total = first.dense;
-    sums.push_back(std::move(sum));
+    sums.push_back({first.dense, std::move(parts)});
     taken.insert(first.node.get());
   }
   for (size_t s = 1; s < shards.size(); ++s)
@@ -54,10 +51,10 @@ Gradients sum_of(ThreadPool& pool, std::vector<std::optional<Gradients>>& found)
   std::vector<Sum> sums = shards.size() > 1 ? take_dense(shards) : std::vector<Sum>();
   pool.run([&](int worker) {
     for (const Sum& sum : sums)
-      visit_floating(sum.total, "parallel_gradients", [&](auto* to) {
+      with_type(sum.total.dtype(), "parallel_gradients", [&]<class T>(T) {
         int64_t n = sum.total.numel(), begin = n * worker / pool.size(), end = n * (worker + 1) / pool.size();
         for (const Tensor& part : sum.parts)
-          kernels::add_into(data<std::remove_pointer_t<decltype(to)>>(part) + begin, to + begin, end - begin);
+          kernels::add_into(data<T>(part) + begin, data<T>(sum.total) + begin, end - begin);
       });
   });
   Gradients total = std::move(shards[0]);
@@ -127,14 +124,11 @@ Rows join(const char* op, const std::vector<ShardOutput>& shards) {
     all.begins.push_back(count);
     if (!shard.hidden.defined()) continue;
     const Tensor& h = shard.hidden.value();
-    if (h.dims() == 0 || shard.targets.shape() != h.shape().without(-1))
-      fail(op, fmt::format("targets must have hidden's shape without the last axis: hidden {}, targets {}",
-                           h.shape().str(), shard.targets.shape().str()));
+    check_targets(op, "hidden's", "hidden", shard.hidden, shard.targets);
     int64_t rows = shard.targets.numel(), width = h.size(-1);
     if (!hidden.empty() && (width != hidden[0].size(1) || h.dtype() != hidden[0].dtype()))
-      fail(op,
-           fmt::format("the shards must agree in hidden's last dimension and element type: {} {} and {} {}",
-                       hidden[0].size(1), name_of(hidden[0].dtype()), width, name_of(h.dtype())));
+      refuse(op, "the shards must agree in hidden's last dimension and element type: {} {} and {} {}",
+             hidden[0].size(1), hidden[0].dtype(), width, h.dtype());
     hidden.push_back(h.reshape({rows, width}));
     targets.push_back(shard.targets.reshape({rows}));
     count += rows;
@@ -152,8 +146,7 @@ ParallelGradients parallel_gradients(ThreadPool& pool, int shards, const std::fu
   Shards all("parallel_gradients", pool, shards);
   size_t count = static_cast<size_t>(shards);
   std::vector<std::optional<Gradients>> found(count);
-  ParallelGradients out;
-  out.losses.assign(count, 0);
+  ParallelGradients out{.gradients = {}, .losses = std::vector<double>(count)};
   all.each([&](size_t shard) {
     Var loss = f(static_cast<int>(shard));
     if (!loss.defined()) return;

@@ -125,22 +125,17 @@ RecurrentDecoder::RecurrentDecoder(const DecoderSizes& s, std::unique_ptr<Attent
 }
 
 DecoderState RecurrentDecoder::start(const Encoded& source) const {
-  if (!attention) {
-    Var summary = source.final_states();
-    DecoderState state{tanh(bridge(summary)), {}, {}, summary};
-    state.above.assign(above.size(), {state.hidden, {}});
-    return state;
-  }
-  Var hidden = tanh(bridge(source.summary()));
-  Var feed = input_feeding ? Var(Tensor::zeros(hidden.shape(), hidden.dtype())) : Var();
-  AttentionMemory memory = [&] {
+  const Var summary = attention ? source.summary() : source.final_states();
+  DecoderState state{tanh(bridge(summary)), {}, {}, attention ? Var() : summary};
+  state.above.assign(above.size(), {state.hidden, {}});
+  if (!attention) return state;
+  if (input_feeding) state.feed = Tensor::zeros(state.hidden.shape(), state.hidden.dtype());
+  {
     Scope scope("attention");
-    return attention->prepare(source.annotations, source.mask);
-  }();
-  memory.given = source.alignment;  // weights from outside come with the source
-  DecoderState state{hidden, feed, memory, {}};
+    state.memory = attention->prepare(source.annotations, source.mask);
+  }
+  state.memory.given = source.alignment;  // weights from outside come with the source
   state.attention = attention->start(state.memory);
-  state.above.assign(above.size(), {hidden, {}});
   return state;
 }
 
@@ -180,11 +175,9 @@ InputColumns RecurrentDecoder::readout_columns() const {
 Var RecurrentDecoder::climb(Var x, std::vector<RecurrentState>& states) const {
   for (size_t k = 0; k < above.size(); ++k) {
     Scope scope("above." + std::to_string(k));
-    Var in = dropout(x), out;
-    if (x.dims() == 2)
-      out = (states[k] = above[k].step(in, states[k])).h;
-    else
-      out = above[k].over_time(in, states[k]);
+    Var in = dropout(x);
+    Var out =
+        x.dims() == 2 ? (states[k] = above[k].step(in, states[k])).h : above[k].over_time(in, states[k]);
     x = residual ? out + x : out;
   }
   return x;

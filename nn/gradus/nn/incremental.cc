@@ -49,7 +49,7 @@ class Composed : public IncrementalDecoder {
  private:
   Var read_out(const Tensor& previous) {
     DecoderStep out = decoder_.step(previous, state_);
-    weights_ = out.weights.defined() ? out.weights.to(DType::f32) : Tensor();
+    weights_ = out.weights.to(DType::f32);
     return out.readout;
   }
 

@@ -16,7 +16,6 @@ RequiredPhrases::RequiredPhrases(std::vector<Phrase> phrases) : phrases_(std::mo
 }
 
 RequiredPhrases::State RequiredPhrases::after(State state, int32_t token) const {
-  auto open = [&](size_t i) { return (state.said >> i & 1) == 0; };
   if (state.current >= 0) {
     // The most of the phrase that the tokens just said, this one among them, begin with.
     const Phrase& p = phrases_[static_cast<size_t>(state.current)];
@@ -28,7 +27,7 @@ RequiredPhrases::State RequiredPhrases::after(State state, int32_t token) const 
     if (n == 0) state.current = -1;
   }
   for (size_t i = 0; i < phrases_.size() && state.current < 0; ++i)
-    if (open(i) && phrases_[i][0] == token) {
+    if ((state.said >> i & 1) == 0 && phrases_[i][0] == token) {
       state.current = static_cast<int32_t>(i);
       state.place = 1;
     }

@@ -117,11 +117,8 @@ DirectionStates run_over_time(const CellType& type, const RecurrentParameters& w
         x, {start.h, start.c}, w, {.reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask});
   if (type.kind == CellKind::gru)
     return {(o.reference ? reference::gru : gru)(x, start.h, w, gru_options(type, o)), {}};
-  return {(o.reference ? reference::rnn : rnn)(x, start.h, w, {.nonlinearity = type.nonlinearity,
-                                                               .reverse = o.reverse,
-                                                               .lengths = o.lengths,
-                                                               .state_mask = o.state_mask}),
-          {}};
+  const RnnOptions options{type.nonlinearity, o.reverse, o.lengths, o.state_mask};
+  return {(o.reference ? reference::rnn : rnn)(x, start.h, w, options), {}};
 }
 
 RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidden_size, const RngInput& rng,

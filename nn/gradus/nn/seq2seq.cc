@@ -2,12 +2,11 @@
 
 #include <cmath>
 
-#include <fmt/core.h>
-
 #include <gradus/nn/attention/guided.h>
 #include <gradus/nn/attention/hard.h>
 #include <gradus/nn/init.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/operands.h>
 
 namespace gradus::nn {
 namespace {
@@ -46,12 +45,10 @@ std::unique_ptr<Decoder> make_decoder(const Seq2SeqConfig& c, int64_t annotation
                          .input_feeding = c.input_feeding,
                          .readout = readout_kind(c.readout),
                          .cell = c.rnn.cell};
+  AttentionSizes attended{c.hidden_size, annotation_size, c.attention_size ? c.attention_size : c.hidden_size,
+                          c.attention_options};
   std::unique_ptr<Attention> attention;
-  if (c.attention != "none")
-    attention = make_attention(c.attention,
-                               {c.hidden_size, annotation_size,
-                                c.attention_size ? c.attention_size : c.hidden_size, c.attention_options},
-                               rng);
+  if (c.attention != "none") attention = make_attention(c.attention, attended, rng);
   return std::make_unique<RecurrentDecoder>(sizes, std::move(attention), rng, options);
 }
 
@@ -59,13 +56,6 @@ Tensor real_words(const Tensor& targets) {
   Tensor real(targets.shape(), DType::u8);
   for (int64_t i = 0; i < targets.numel(); ++i) real.u8()[i] = targets.i32()[i] != kPad;
   return real;
-}
-
-void scale(Parameter& table, double factor) {
-  if (factor == 1) return;
-  table.update([&](const Tensor& t) {
-    for (int64_t i = 0; i < t.numel(); ++i) t.set(i, factor * t.at(i));
-  });
 }
 
 }  // namespace
@@ -81,20 +71,20 @@ Seq2Seq::Seq2Seq(const Seq2SeqConfig& c, const RngInput& rng)
   Parameter words = as_recurrent(*decoder)->embedding.weight.tied();
   if (c.tie_embeddings) {
     if (c.embedding_dim != c.hidden_size)
-      fail("Seq2Seq",
-           fmt::format("tied embeddings have the size of the states: embedding_dim {}, hidden_size {}",
-                       c.embedding_dim, c.hidden_size));
+      refuse("Seq2Seq", "tied embeddings have the size of the states: embedding_dim {}, hidden_size {}",
+             c.embedding_dim, c.hidden_size);
     init::normal_(words, 0, 1 / std::sqrt(static_cast<double>(c.embedding_dim)), rng);
     words.update([](const Tensor& t) { t.row(kPad).fill(0); });
     output.weight = words.tied();
   } else {
-    scale(words, c.embedding_deviation);
+    words.assign(scaled(words.value(), c.embedding_deviation));
   }
   if (c.tie_source) {
     must_share_words("Seq2Seq", c.source_vocabulary, c.target_vocabulary);
     encoder.embedding.weight = words.tied();
   } else {
-    scale(encoder.embedding.weight, c.embedding_deviation);
+    Parameter& own = encoder.embedding.weight;
+    own.assign(scaled(own.value(), c.embedding_deviation));
   }
 }
 

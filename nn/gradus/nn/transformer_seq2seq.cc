@@ -43,12 +43,9 @@ TransformerSeq2Seq::TransformerSeq2Seq(const TransformerConfig& c, const RngInpu
     init::normal_(words->weight, 0, deviation, rng);
     words->weight.update([](const Tensor& t) { t.row(kPad).fill(0); });
   }
-  auto for_all = [&](auto& module) {
-    for (const NamedParameter& p : named_parameters(module))
+  for (const ParameterList& layers : {ParameterList(encoder), ParameterList(decoder)})
+    for (const NamedParameter& p : layers)
       if (p.parameter->shape().dims() == 2) init::xavier_uniform_(*p.parameter, rng);
-  };
-  for_all(encoder);
-  for_all(decoder);
   if (c.tie_source) must_share_words("TransformerSeq2Seq", c.source_vocabulary, c.target_vocabulary);
   if (c.tie_source) source_embedding.weight = target_embedding.weight.tied();
   output_weight =
