@@ -14,8 +14,8 @@ namespace gradus::nn::init {
 namespace {
 
 struct Fans {
-  double in, out;
-  double of_mode;  // the one of both that the options name
+  double both;     // their sum
+  double of_mode;  // the one that the options name
 };
 
 Fans fans(const char* where, const Parameter& p, const InitOptions& options) {
@@ -26,7 +26,7 @@ Fans fans(const char* where, const Parameter& p, const InitOptions& options) {
     fail(where, fmt::format("the first axis must divide into the blocks: {}, {} blocks", s.str(), blocks));
   double kernel = static_cast<double>(s.stride(1));
   double in = static_cast<double>(s[1]) * kernel, out = static_cast<double>(s[0] / blocks) * kernel;
-  return {in, out, options.mode == Fan::in ? in : out};
+  return {in + out, options.mode == Fan::in ? in : out};
 }
 
 // count orthonormal rows of length n >= count. Gram-Schmidt on normal rows; each is orthogonalised twice,
@@ -87,15 +87,13 @@ double calculate_gain(const std::string& nonlinearity, double slope) {
 
 void xavier_uniform_(Parameter& p, const RngInput& rng, const InitOptions& options) {
   At at(rng.caller());
-  Fans fan = fans("xavier_uniform_", p, options);
-  double a = options.gain * std::sqrt(6 / (fan.in + fan.out));
+  double a = options.gain * std::sqrt(6 / fans("xavier_uniform_", p, options).both);
   uniform_(p, -a, a, rng);
 }
 
 void xavier_normal_(Parameter& p, const RngInput& rng, const InitOptions& options) {
   At at(rng.caller());
-  Fans fan = fans("xavier_normal_", p, options);
-  normal_(p, 0, options.gain * std::sqrt(2 / (fan.in + fan.out)), rng);
+  normal_(p, 0, options.gain * std::sqrt(2 / fans("xavier_normal_", p, options).both), rng);
 }
 
 void kaiming_uniform_(Parameter& p, const RngInput& rng, const InitOptions& options) {

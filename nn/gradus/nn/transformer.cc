@@ -7,10 +7,9 @@ namespace gradus::nn {
 namespace {
 
 // One part of a layer with the way around it.
-template <class F>
-Var around(const Var& x, const LayerNorm& norm, const Dropout& dropout, bool norm_first, F&& part) {
-  if (norm_first) return x + dropout(part(norm(x)));
-  return norm(x + dropout(part(x)));
+template <class Layer, class F>
+Var around(const Layer& layer, const LayerNorm& norm, const Var& x, F&& part) {
+  return layer.norm_first ? x + layer.dropout(part(norm(x))) : norm(x + layer.dropout(part(x)));
 }
 
 MultiheadAttentionOptions attention_options(const TransformerOptions& o) {
@@ -71,10 +70,10 @@ TransformerEncoderLayer::TransformerEncoderLayer(int64_t d_model, int64_t nhead,
 
 Var TransformerEncoderLayer::operator()(const Input& x, const TransformerEncoderOptions& o) const {
   At at(x.caller());
-  Var y = around(x, norm1, dropout, norm_first, [&](const Var& v) {
+  Var y = around(*this, norm1, x, [&](const Var& v) {
     return self_attn(v, v, v, {.mask = o.mask, .causal = o.causal}).output;
   });
-  return around(y, norm2, dropout, norm_first, feed_forward);
+  return around(*this, norm2, y, feed_forward);
 }
 
 Var TransformerEncoder::operator()(const Input& x, const TransformerEncoderOptions& o) const {
@@ -104,27 +103,27 @@ TransformerDecoderOutput TransformerDecoderLayer::operator()(const Input& x, con
                                                              const TransformerDecoderOptions& o) const {
   At at(x.caller());
   Tensor weights;
-  Var y = around(x, norm1, dropout, norm_first,
-                 [&](const Var& v) { return self_attn(v, v, v, {.causal = o.causal}).output; });
-  y = around(y, norm2, dropout, norm_first, [&](const Var& v) {
+  Var y =
+      around(*this, norm1, x, [&](const Var& v) { return self_attn(v, v, v, {.causal = o.causal}).output; });
+  y = around(*this, norm2, y, [&](const Var& v) {
     auto out = multihead_attn(v, memory, memory, {.mask = o.memory_mask, .weights = o.weights});
     weights = out.weights;
     return out.output;
   });
-  return {around(y, norm3, dropout, norm_first, feed_forward), weights};
+  return {around(*this, norm3, y, feed_forward), weights};
 }
 
 TransformerDecoderOutput TransformerDecoderLayer::step(const Input& x, TransformerLayerCache& cache,
                                                        const TransformerDecoderOptions& o) const {
   At at(x.caller());
   Tensor weights;
-  Var y = around(x, norm1, dropout, norm_first, [&](const Var& v) { return self_attn.step(v, cache.words); });
-  y = around(y, norm2, dropout, norm_first, [&](const Var& v) {
+  Var y = around(*this, norm1, x, [&](const Var& v) { return self_attn.step(v, cache.words); });
+  y = around(*this, norm2, y, [&](const Var& v) {
     auto out = multihead_attn.attend(v, cache.memory, {.mask = o.memory_mask, .weights = o.weights});
     weights = out.weights;
     return out.output;
   });
-  return {around(y, norm3, dropout, norm_first, feed_forward), weights};
+  return {around(*this, norm3, y, feed_forward), weights};
 }
 
 TransformerDecoderOutput TransformerDecoder::operator()(const Input& x, const Var& memory,
