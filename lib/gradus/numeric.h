@@ -26,10 +26,10 @@ template <class F>
 void with_type(DType dtype, const char* where, F&& f) {
   if (dtype == DType::f32) return f(float{});
   if (dtype == DType::f64) return f(double{});
-  fail(where, "needs f32 or f64 numbers");
+  fail(where, "needs f32 or f64 numbers: " + std::string(name_of(dtype)));
 }
 
-/// The same as visit for f32 and f64 only. @throws Error "[where] needs f32 or f64 numbers".
+/// The same as visit for f32 and f64 only. @throws Error "[where] needs f32 or f64 numbers: i32".
 template <class F>
 void visit_floating(const Tensor& t, const char* where, F&& f) {
   with_type(t.dtype(), where, [&]<class T>(T) { f(static_cast<T*>(t.raw())); });

@@ -54,6 +54,7 @@ TEST_CASE("tensors hold what they were made of") {
   CHECK(error_of([] { f32({2}, {1, 2}).f64(); }) == "[tensor] f64 numbers were asked of a [2] f32 tensor");
   CHECK(error_of([] { Tensor().f32(); }) ==
         "[tensor] f32 numbers were asked of an undefined tensor; hint: moved from, or never made?");
+  CHECK(error_of([] { Tensor().item(); }) == "[item] the tensor is undefined");
   CHECK(error_of([] { f32({2}, {1, 2}).item(); }) == "[item] the tensor must have one element: shape [2]");
   CHECK(error_of([] { f32({2}, {1, 2}).at(2); }) == "[tensor] position 2 is outside: shape [2]");
   CHECK_FALSE(Tensor().defined());

@@ -52,6 +52,9 @@ TEST_CASE("two look-ups in one table, and a table used densely as well") {
 }
 
 TEST_CASE("embedding: what is refused") {
+  CHECK(op_error_of([] {
+          embedding(Tensor::ones({3, 2}), Tensor::from_ids({1}, {0}), {.padding_idx = 3});
+        }) == "[embedding] padding_idx must be in 0 .. 2, or -1 for none: 3");
   Tensor table = random({10, 4});
   CHECK(op_error_of([&] { embedding(table, Tensor::from_ids({2}, {3, 12})); }) ==
         "[embedding] ids must be in 0 .. 9: 12");

@@ -244,7 +244,7 @@ TEST_CASE("tensors, parameters and their parts name the line of a wrong call") {
   CHECK_TEXT("[own] shapes do not broadcast: [2] and [3]", broadcast({2}, {3}, "own"));
   CHECK_ERROR("[tensor] 5 numbers do not fill the shape [2, 3]", Tensor::from({2, 3}, {1, 2, 3, 4, 5}));
   CHECK_NAMES_THIS_LINE(Tensor::from_ids({2}, {1}));
-  CHECK_ERROR("[uniform] needs f32 or f64 numbers", Tensor::uniform({2}, 0, 1, rng, DType::i32));
+  CHECK_ERROR("[uniform] needs f32 or f64 numbers: i32", Tensor::uniform({2}, 0, 1, rng, DType::i32));
   CHECK_NAMES_THIS_LINE(Tensor::normal({2}, 0, 1, rng, DType::u8));
   CHECK_TEXT("[tensor] i32 numbers were asked of a [2, 3] f32 tensor", t.i32());
   CHECK_TEXT("[tensor] f32 numbers were asked of an undefined tensor; hint: moved from, or never made?",

@@ -82,6 +82,7 @@ TEST_CASE("modules refuse sizes that make no sense") {
   CHECK(error_of([&] { nn::Embedding(4, -1, rng); }) == "[Embedding] embedding_dim must be positive: -1");
   CHECK(error_of([&] { nn::Embedding(4, 2, rng, {.padding_idx = 4}); }) ==
         "[Embedding] padding_idx must be in 0 .. 3, or -1 for none: 4");
+  CHECK(error_of([&] { nn::LayerNorm(4, -1e-5); }) == "[LayerNorm] eps must not be negative: -1e-05");
   CHECK(error_of([&] { nn::Dropout(1.0); }) == "[Dropout] p must be in [0, 1): 1");
   CHECK(error_of([&] { nn::GRU(3, 4, rng, {.num_layers = 0}); }) == "[GRU] num_layers must be positive: 0");
   CHECK(error_of([&] { nn::RNN(3, 4, rng, {.dropout = -0.5}); }) == "[RNN] dropout must be in [0, 1): -0.5");
@@ -132,6 +133,8 @@ TEST_CASE("orthogonal matrices are orthogonal, wide, tall and in blocks") {
 TEST_CASE("initialisers have the ranges their papers give") {
   Rng rng(2);
   Parameter p(Tensor::zeros({300, 100}));
+  CHECK(error_of([&] { nn::init::normal_(p, 0, -1, rng); }) == "[normal_] deviation must not be negative: -1");
+  CHECK(error_of([&] { nn::init::uniform_(p, 1, 0, rng); }) == "[uniform_] low must not be above high: 1, 0");
   auto moments = [&] {
     double sum = 0, squares = 0, largest = 0;
     for (double v : p.value().to_vector()) {

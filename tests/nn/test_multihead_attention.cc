@@ -136,4 +136,8 @@ TEST_CASE("MultiheadAttention: what is refused") {
         "[MultiheadAttention] num_heads must be positive: 0");
   CHECK(test::error_of([&] { nn::MultiheadAttention(8, 2, rng, {.temperature = 0}); }) ==
         "[MultiheadAttention] temperature must be positive: 0");
+  nn::MultiheadAttention attention(4, 2, rng);
+  const Var x = Tensor::zeros({2, 4});
+  CHECK(test::error_of([&] { attention(x, x, x); }) ==
+        "[MultiheadAttention] operands must be [T, B, E], time first: [2, 4]");
 }

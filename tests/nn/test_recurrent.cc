@@ -203,6 +203,8 @@ TEST_CASE("recurrent modules say what they need") {
   Tensor x = Tensor::zeros({5, 2, 3});
   CHECK(error_of([&] { gru(Tensor::zeros({5, 2, 8})); }) ==
         "[GRU] x must be [T, B, 3], time first: [5, 2, 8]");
+  CHECK(error_of([&] { gru(Tensor::zeros({0, 2, 3})); }) ==
+        "[GRU] x must be [T, B, 3], time first: [0, 2, 3]; hint: a step at least");
   CHECK(error_of([&] { gru(x, Tensor::from_ids({3}, {1, 2, 3})); }) ==
         "[GRU] lengths must be i32 [B] = [2]: i32 [3]");
   CHECK(error_of([&] { gru(x, Tensor::from_ids({2}, {1, 6})); }) == "[GRU] lengths must be in 0 .. 5: 6");

@@ -150,6 +150,9 @@ TEST_CASE("where takes from a or b, and what is not taken gets no gradient") {
   CHECK(gradient(1 / safe, x) == Numbers{0, -0.0625});
 
   CHECK(op_error_of([&] { where(Tensor::ones({2}), a, b); }) == "[where] the condition must be u8: f32");
+  CHECK(op_error_of([&] {
+          masked_fill(a, Tensor::from({4}, {1, 0, 1, 0}, DType::u8), 0);
+        }).starts_with("[masked_fill] shapes do not broadcast: [2]"));
   CHECK(op_error_of([&] { masked_fill(a, Tensor::ones({2}), 0); }) == "[masked_fill] the mask must be u8: f32");
   CHECK(op_error_of([&] { where(Tensor(), a, b); }) == "[where] the condition must be u8: undefined");
   CHECK(op_error_of([&] { where(Tensor::ones({3}, DType::u8), a, b); }) ==
@@ -182,6 +185,17 @@ TEST_CASE("activations") {
   CHECK(gradient(gelu(x), x)[1] == 0.5);
   // x Phi(x) far to the left, where 1 + erf has no digits left: -10 Phi(-10), Phi(-10) = 7.619853024160526e-24.
   CHECK(std::abs(gelu(f64({1}, {-10})).value().at(0) / -7.619853024160526e-23 - 1) < 1e-12);
+}
+
+TEST_CASE("the gradient of a quotient overflows only where it is too large itself") {
+  for (auto [a, b, dy, db] : {std::tuple(0.0, 1e-40, 1.0, 0.0), {0.0, 1e-30, 1e10, 0.0},
+                              {1e-30, 1e-20, 1e20, -1e30}}) {
+    CAPTURE(b);
+    Var x = variable(Tensor::full({1}, a, DType::f32)), y = variable(Tensor::full({1}, b, DType::f32));
+    const Tensor seed = Tensor::full({1}, dy, DType::f32);
+    CHECK(backward(x / y, {.seed = seed})[y].item() == about(db, 1e-6));
+    CHECK(backward(a / y, {.seed = seed})[y].item() == about(db, 1e-6));
+  }
 }
 
 TEST_CASE("activations at the ends of the range") {

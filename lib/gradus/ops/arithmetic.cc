@@ -75,9 +75,10 @@ Var operator/(const Input& a, const Var& b) {
   CheckedAt at(a, b, "div");
   Tensor y = zip_broadcast(a.value(), b.value(), "div", std::divides<>());
   return record("div", {a, b}, y, [b = b.value(), y = saved_for(b, y)](const Tensor& dy, Grads& dx) {
-    Tensor da = zip_broadcast(dy, b, "div", std::divides<>());
-    if (dx.needed(1)) dx.add(1, zip(da, y, [](auto g, auto q) { return -g * q; }));
-    dx.add(0, da);
+    if (dx.needed(0)) dx.add(0, zip_broadcast(dy, b, "div", std::divides<>()));
+    if (!dx.needed(1)) return;
+    // y / b first: dy / b may overflow where db does not.
+    dx.add(1, zip(dy, zip_broadcast(y, b, "div", std::divides<>()), [](auto g, auto q) { return -g * q; }));
   });
 }
 
@@ -123,7 +124,7 @@ Var operator/(double a, const Input& b) {
   CheckedAt at(b, "div");
   Tensor y = with_number(b.value(), a, [](auto v, auto c) { return c / v; });
   return record("div", {b}, y, [b = b.value(), y](const Tensor& dy, Grads& dx) {
-    dx.add(0, zip(dy, y, b, [](auto g, auto q, auto v) { return -g * q / v; }));
+    dx.add(0, zip(dy, y, b, [](auto g, auto q, auto v) { return -g * (q / v); }));
   });
 }
 

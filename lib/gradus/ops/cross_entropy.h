@@ -10,9 +10,9 @@ enum class Reduction { mean, sum, none, batchmean };
 struct CrossEntropyOptions {
   /// Targets equal to it are padding: no loss, no gradient.
   int32_t ignore_index = -100;
-  /// q = (1 - s) onehot + s / V over ALL V classes: PyTorch's convention and that of Szegedy et al. 2016. Two
-  /// others are about, whose losses do not compare: s / (V - 1) over the other classes, and s / (V - 2) over
-  /// the others without padding (as KL divergence, so that the minimum is 0).
+  /// s in [0, 1): q = (1 - s) onehot + s / V over ALL V classes, PyTorch's convention and that of Szegedy et
+  /// al. 2016. Two others are about, whose losses do not compare: s / (V - 1) over the other classes, and
+  /// s / (V - 2) over the others without padding (as KL divergence, so that the minimum is 0).
   double label_smoothing = 0;
   /// Multiplies loss and gradient, not nll: a shard's share of its batch.
   double weight = 1;

@@ -49,11 +49,14 @@ Var embedding(const Input& weight, const Tensor& ids, const EmbeddingOptions& op
   At at(weight.caller());
   if (weight.dims() != 2) refuse("embedding", "weight must be [V, E]: {}", weight.shape());
   if (ids.dtype() != DType::i32) refuse("embedding", "ids must be i32: {}", ids.dtype());
+  const int32_t padding = options.padding_idx;
+  if (padding < -1 || padding >= weight.size(0))
+    refuse("embedding", "padding_idx must be in 0 .. {}, or -1 for none: {}", weight.size(0) - 1, padding);
   int64_t E = weight.size(1), N = ids.numel();
   Shape shape = ids.shape();
   shape.append(E);
   Tensor y = take_rows("embedding", "ids", weight.value(), ids, shape);
-  return record("embedding", {weight}, y, [=, padding = options.padding_idx](const Tensor& dy, Grads& dx) {
+  return record("embedding", {weight}, y, [=](const Tensor& dy, Grads& dx) {
     RowGradient real{ids.reshape(Shape{N}), dy.reshape(Shape{N, E})};
     const int32_t* id = ids.i32();
     if (padding >= 0 && std::find(id, id + N, padding) != id + N) real = without(padding, real);

@@ -12,7 +12,7 @@ struct EmbeddingOptions {
 /// Rows of a table: weight [V, E], ids i32 [...] -> [..., E].
 ///   y_n = weight[ids_n]      dweight[v] = sum of dy_n over n with ids_n = v
 /// Gradients of repeated ids add up; they stay sparse when weight is a leaf.
-/// @throws Error "[embedding] ids must be in 0 .. 9: 12".
+/// @throws Error "[embedding] ids must be in 0 .. 9: 12", and for a padding_idx that is no row.
 Var embedding(const Input& weight, const Tensor& ids, const EmbeddingOptions& options = {});
 
 }  // namespace gradus

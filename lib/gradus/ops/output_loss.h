@@ -8,7 +8,8 @@ namespace gradus {
 
 /// cross_entropy(linear(hidden, weight, bias), targets) without ever holding all the logits: a few hundred
 /// rows at a time go through product, softmax, loss, gradient and the three products of the backward while
-/// they are in memory. hidden [..., H], weight [V, H], bias [V] or undefined, targets i32 [...].
+/// they are in memory. hidden [..., H], weight [V, H], bias [V] or undefined, targets i32 [...]. No
+/// Reduction::none.
 ///   logits_n = W h_n + b      d_n = (p_n - q_n) / tokens, as in cross_entropy
 ///   dhidden_n = W^T d_n      dW = sum_n d_n h_n^T      db = sum_n d_n, each times dloss
 /// Rows that are ignored cost nothing. The gradients are worked out in the forward pass, when they are

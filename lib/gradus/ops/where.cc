@@ -55,6 +55,7 @@ Var where(const Tensor& condition, double a, const Input& b) {
 Var masked_fill(const Input& x, const Tensor& mask, double value) {
   CheckedAt at(x, "masked_fill");
   if (mask.dtype() != DType::u8) refuse("masked_fill", "the mask must be u8: {}", mask.dtype());
+  broadcast(x.shape(), mask.shape(), "masked_fill");
   return where(mask, value, x.var());
 }
 

@@ -62,6 +62,7 @@ void constant_(Parameter& p, double value) {
 
 void uniform_(Parameter& p, double low, double high, const RngInput& rng) {
   At at(rng.caller());
+  if (!(low <= high)) fail("uniform_", fmt::format("low must not be above high: {}, {}", low, high));
   p.update([&](const Tensor& t) {
     visit_floating(t, "uniform_", [&](auto* to) { kernels::fill_uniform(rng, low, high, to, t.numel()); });
   });
@@ -69,6 +70,7 @@ void uniform_(Parameter& p, double low, double high, const RngInput& rng) {
 
 void normal_(Parameter& p, double mean, double deviation, const RngInput& rng) {
   At at(rng.caller());
+  must_not_be_negative("normal_", "deviation", deviation);
   p.update([&](const Tensor& t) {
     visit_floating(t, "normal_",
                    [&](auto* to) { kernels::fill_normal(rng, mean, deviation, to, t.numel()); });

@@ -12,7 +12,7 @@
 
 namespace gradus::nn::init {
 
-/// @throws Error "[update] the parameter is undefined", here and below.
+/// @throws Error "[update] the parameter is undefined"; what looks at fans names its shape, [].
 void zeros_(Parameter& p);
 void constant_(Parameter& p, double value);
 void uniform_(Parameter& p, double low, double high, const RngInput& rng);

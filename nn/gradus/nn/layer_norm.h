@@ -15,6 +15,7 @@ struct LayerNorm {
   explicit LayerNorm(int64_t n, double epsilon = 1e-5, Caller caller = Caller::current()) : eps(epsilon) {
     At at(caller);
     must_be_positive("LayerNorm", "n", n);
+    must_not_be_negative("LayerNorm", "eps", eps);
     weight = Parameter(Tensor::ones({n}), "weight");
     bias = Parameter(Tensor::zeros({n}), "bias");
   }

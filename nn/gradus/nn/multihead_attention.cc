@@ -120,6 +120,7 @@ MultiheadAttention::MultiheadAttention(int64_t embedding, int64_t heads, const R
 
 Var MultiheadAttention::project(const Var& x, int64_t begin, int64_t end) const {
   int64_t E = embed_dim;
+  if (x.dims() != 3) refuse("MultiheadAttention", "operands must be [T, B, E], time first: {}", x.shape());
   Var bias = in_proj_bias.defined() ? slice(in_proj_bias, 0, begin * E, end * E) : Var();
   if (in_proj_weight.defined()) {
     bool all = begin == 0 && end == 3;
