@@ -21,7 +21,7 @@ std::string table_of_scores(const Diff& d) {
   for (const PairedScores& s : d.scores)
     out += fmt::format("{:<9} {:>16} {:>16} {:>+8.2f} {:>8}\n", s.a.name, cell(s.a), cell(s.b),
                        s.b.value - s.a.value, s.p ? fmt::format("{:.4f}", *s.p) : "equal");
-  for (const PairedScores& s : d.scores) out += s.a.signature + "\n";
+  for (const PairedScores& s : d.scores) out += fmt::format("{:<9} {}\n", s.a.name, s.a.signature);
   return out;
 }
 
@@ -54,7 +54,7 @@ std::string text_of(const Diff& d) {
   constexpr size_t kShown = 5;  // sentences each way
   std::string out =
       fmt::format("A: {}\nB: {}\n{} sentences\n\n{}", d.a, d.b, d.pairs.size(), table_of_scores(d));
-  out += fmt::format("\nB translates {} sentences better than A, {} worse, {} as well (chrF2 of each).\n\n{}",
+  out += fmt::format("\nB translates {} sentences better than A, {} worse, {} equally well (chrF2 of each).\n\n{}",
                      d.all.won, d.all.lost, d.all.tied, table_by_length(d));
   out += fmt::format("\nTarget words by how often they are seen in {}\n{}",
                      d.of_training ? "the training pairs" : "the references (--train: in a training file)",

@@ -126,7 +126,9 @@ int main(int argc, char** argv) {
            "Also what takes longer than ten minutes: the longest of feedforward");
   app.option("--seeds", o.seeds, "Runs of each setting").range(1, 100).show_default();
   app.option("--out", o.out,
-             "Where pages, pictures and logs go (default: docs/experiments; of --quick experiments-quick)")
+             fmt::format("Where pages, pictures and logs go (default: docs/experiments in {}; of --quick "
+                         "experiments-quick there)",
+                         PAPERS_SOURCE))
       .type_name("DIR");
   app.flag("--draw", o.draw, "Only make the pages anew, of the logs that are there");
   app.footer(

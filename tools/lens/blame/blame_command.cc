@@ -1,12 +1,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 
 #include <common/error.h>
 #include <common/json_text.h>
-#include <common/progress.h>
 #include <common/spread.h>
 #include <common/tell.h>
 #include <common/utf8.h>
@@ -122,14 +120,8 @@ int blame(const BlameOptions& o) {
   if (sentences.empty()) throw translator::InputError(o.given.pairs, 0, "has no pair that can be looked at");
 
   std::vector<Answers> answers(sentences.size());
-  translator::Progress bar("sentences", static_cast<int64_t>(sentences.size()), {.delay_seconds = 2});
-  std::atomic<int64_t> done{0};
-  run_jobs(sentences.size(), [&](size_t i, int worker) {
-    answers[i] = answers_of(network, sentences[i]);
-    const int64_t now = ++done;
-    if (worker == 0) bar.update(now);
-  });
-  bar.finish();
+  run_jobs(
+      sentences.size(), [&](size_t i, int) { answers[i] = answers_of(network, sentences[i]); }, "sentences");
   Agreement found;
   for (const Answers& a : answers) found.add(a);
   if (found.source_words.empty())

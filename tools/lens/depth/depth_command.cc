@@ -1,9 +1,7 @@
 #include <fmt/core.h>
 
-#include <atomic>
 
 #include <common/json_text.h>
-#include <common/progress.h>
 #include <common/tell.h>
 #include <common/utf8.h>
 
@@ -29,17 +27,14 @@ int flow_depth(const FlowOptions& o) {
       sizes.back().layers = layers;
     }
   study.results.resize(kinds.size());
-  {
-    // Work grows with the square of the depth, and the deepest of a kind stands last.
-    translator::Progress bar("stacks", static_cast<int64_t>(kinds.size()), {.delay_seconds = 2});
-    std::atomic<int64_t> done{0};
-    run_jobs(kinds.size(), [&](size_t i, int worker) {
-      const size_t k = (kinds.size() - 1 - i) % 6 * 8 + (kinds.size() - 1 - i) / 6;
-      study.results[k] = measure_depth(kinds[k], sizes[k], o.seeds, sizes[k].layers == study.sizes.layers);
-      const int64_t now = ++done;
-      if (worker == 0) bar.update(now);
-    });
-  }
+  // Work grows with the square of the depth, and the deepest of a kind stands last.
+  run_jobs(
+      kinds.size(),
+      [&](size_t i, int) {
+        const size_t k = (kinds.size() - 1 - i) % 6 * 8 + (kinds.size() - 1 - i) / 6;
+        study.results[k] = measure_depth(kinds[k], sizes[k], o.seeds, sizes[k].layers == study.sizes.layers);
+      },
+      "stacks");
   const bool to_file = !o.text && o.out != "-";
   if (!o.svg.empty()) write_file(o.svg, depth_svg(study));
   if (o.json) write_file(o.out, json_text::dump(depth_json(study)) + "\n");

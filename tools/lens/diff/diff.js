@@ -6,7 +6,7 @@
   const counted = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
   $("theme").append(themeButton());
   $("about").replaceChildren("A: ", el("b", {}, data.a), ". B: ", el("b", {}, data.b),
-    `. ${counted(data.sentences, "sentence")}: B translates ${data.won} better than A, ${data.lost} worse, ${data.tied} as well.`);
+    `. ${counted(data.sentences, "sentence")}: B translates ${data.won} better than A, ${data.lost} worse, ${data.tied} equally well.`);
   $("left-out").hidden = !data.left_out;
   $("left-out").textContent = `${counted(data.left_out, "line")} of the pairs ${data.left_out === 1 ? "was" : "were"} left out, since something is wrong with ${data.left_out === 1 ? "it" : "them"}: ` +
     "lens diff said what on standard error. Scores are of the others.";
@@ -35,7 +35,7 @@
 
   function shares(part) {
     let at = 0;
-    return html`<svg width="${W}" height="14" role="img" aria-label="${part.won} better, ${part.tied} as well, ${part.lost} worse">${["won", "tied", "lost"].map((which) => {
+    return html`<svg width="${W}" height="14" role="img" aria-label="${part.won} better, ${part.tied} equally well, ${part.lost} worse">${["won", "tied", "lost"].map((which) => {
       const wide = (W * part[which]) / part.sentences, bar = html`<rect class="${which}" x="${at}" width="${wide}" height="14"/>`;
       at += wide;
       return bar;
@@ -81,7 +81,7 @@
     found.sort(order[state.order]);
     put($("sentences"), found.slice(0, state.shown).map(sentence));
     $("more").hidden = found.length <= state.shown;
-    $("count").textContent = `${Math.min(found.length, state.shown)} of ${found.length}`;
+    $("count").textContent = `${Math.min(found.length, state.shown)} of ${found.length}${found.length < data.by_sentence.length ? ` found in ${data.by_sentence.length}` : ""}`;
   }
   $("order").addEventListener("change", (e) => { state.order = e.target.value; state.shown = kAtOnce; draw(); });
   $("search").addEventListener("input", (e) => { state.search = e.target.value; state.shown = kAtOnce; draw(); });

@@ -74,13 +74,14 @@
     const low = Math.floor(Math.min(...logs)), high = Math.ceil(Math.max(...logs)), decades = Math.max(1, high - low);
     $("maps").classList.toggle("tight", S > 16);
     $("maps").classList.toggle("tiny", S > 24);
+    const ofHead = data.model.heads > 1 ? `, head ${state.m + 1}` : "", ofAll = ofHead && ", all heads";
     $("maps").append(
-      titled("Weights: where it looks", note(html`<span>0<span class="ramp value"></span>1</span>`), heatMap({...common, label: "Attention weights",
+      titled(`Weights: where it looks${ofHead}`, note(html`<span>0<span class="ramp value"></span>1</span>`), heatMap({...common, label: "Attention weights",
         cell: (row, j) => { const w = tables[state.m].weights[row][j]; return {class: blue(w, 1), tip: `${pair(row, j)}\nweight ${show(w, 4)}`}; }})),
-      titled("Score pull, −∂L/∂e", note(html`<span class="less">less</span><span class="ramp gradient"></span><span class="more">more attention</span>`), heatMap({...common, label: "Score pull",
+      titled(`Score pull, −∂L/∂e${ofHead}`, note(html`<span class="less">less</span><span class="ramp gradient"></span><span class="more">more attention</span>`), heatMap({...common, label: "Score pull",
         cell: (row, j) => { const {pulls, most} = tables[state.m], x = pulls[row][j]; return {class: pull(x === null ? null : -x, most), tip: `${pair(row, j)}\npull ${x === null ? "not computed" : signed(-x, 4)}`,
-          html: x !== null && Math.abs(x) > 0.15 * most ? html`<span class="mark">${x < 0 ? "+" : "−"}</span>` : []}; }})),
-      titled("Blame, |∂L/∂h|, by path", note(html`<span><span class="key p-value"></span>value: through the mixture</span><span><span class="key p-score"></span>score: through the weights</span>
+          html: x !== null && Math.abs(x) > 0.15 * most ? html`<span class="mark${Math.abs(x) > 0.5 * most ? " on-dark" : ""}">${x < 0 ? "+" : "−"}</span>` : []}; }})),
+      titled(`Blame, |∂L/∂h|, by path${ofAll}`, note(html`<span><span class="key p-value"></span>value: through the mixture</span><span><span class="key p-score"></span>score: through the weights</span>
         <span><span class="key p-rest"></span>recurrent: through other states</span><span>length: log scale, 1e${low} … 1e${high}</span>`), heatMap({...common, label: "Gradient by path",
         cell: (row, j) => {
           const p = paths[row], parts = [p.value[j], p.score[j], p.recurrent[j]].map(number), sum = parts.reduce((a, b) => a + b, 0);

@@ -101,7 +101,7 @@ int explain(const ExplainOptions& o) {
   if (subject.model.transformer()) return explain_transformer(o, subject);
   refuse_parts(o);
   Dissection d = subject.dissect();
-  SentenceTrace trace = trace_sentence(d, step_of(o, subject));
+  SentenceTrace trace = trace_sentence(d, step_of(o, subject), kChecks);
   ExplainJson options{
       .digits = o.json ? 17 : 6, .packed = !o.json, .units = o.units, .what_if = !o.json, .paths = o.json};
   if (o.text)

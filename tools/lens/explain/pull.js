@@ -59,7 +59,7 @@ const Pull = (function () {
     box.replaceChildren(el("div", {class: "jac"}, el("div", {class: "scroll"}, matrixWith), say),
       el("p", {class: "legend"}, el("span", {}, "matrix: teal, raising the score raises the weight; orange, it lowers it. Columns: teal, descent makes it larger.")));
     box.append(el("p", {class: "small quiet"}, o.gradient ?
-      `The product computed here and the engine's gradient of the scores differ by ${show(largestOf(scores.map((x, i) => x - number(o.gradient[i]))), 2)}.` :
+      `The product of the numbers on this page, which are rounded, and the engine's gradient of the scores differ by ${show(largestOf(scores.map((x, i) => x - number(o.gradient[i]))), 2)}.` :
       "The engine has no gradient of these scores: nothing that is learned leads to them, and so the product goes nowhere."));
     const within = (k) => (k >= 0 && k < names.length ? k : o.chosen);
     light(within(at.row), within(at.column));

@@ -28,7 +28,7 @@ const Stations = (function () {
         back: [delta, eq, d(e), eq, alpha, g, dot, paren(several ? [W("o"), W("v"), h, M.o("−"), M.t("mix")] : [h, M.o("−"), c]), cooled]},
       alpha: {symbol: alpha, formula: [alpha, eq, M.frac(M.sup(M.i("e"), [e, cooled]), [M.sum(M.i("i")), M.sup(M.i("e"), [M.sub(M.i("e"), M.i("i")), cooled])])],
         back: [d(alpha), eq, g, dot, several ? [W("o"), W("v")] : [], h]},
-      c: {symbol: c, formula: several ? [c, eq, W("o"), M.o("["), M.sum(M.i("j")), alpha, W("v"), h, M.o("]"), M.t(" of all heads")] : [c, eq, M.sum(M.i("j")), alpha, h], back: [g, eq, d(c)]},
+      c: {symbol: c, formula: several ? [c, eq, W("o"), M.o("["), M.sum(M.i("j")), alpha, W("v"), h, M.o("]"), M.t("\u00a0of all heads")] : [c, eq, M.sum(M.i("j")), alpha, h], back: [g, eq, d(c)]},
       s: {symbol: now, formula: [now, eq, M.i(data.model.cell.split("-")[0].toUpperCase()), paren(luong ? [M.b("y"), M.o(","), prev] : [M.b("y"), M.o(","), c, M.o(","), prev])],
         back: [d(now), eq, M.t(luong ? "by query and readout" : "by the readout")]},
       a: {symbol: M.b("a"), formula: [M.b("a"), eq, M.i("f"), paren(M.i("W"), M.o("["), luong ? [c, M.o(";"), now] : [now, M.o(";"), c, M.o(";"), M.b("y")], M.o("]"))],

@@ -213,7 +213,7 @@ const WhatIf = (function () {
           text += `. The gradient alone foretells a change of ${signed(guess, 3)}; it is ${signed(loss - engine, 3)}`;
         }
       } else text += ` for “${step.output.words[edit.word]}”`;
-      if (step.output.words.length < step.output.vocabulary) text += `. ${step.output.vocabulary - step.output.words.length} unlikely words keep their mass`;
+      if (step.output.words.length < step.output.vocabulary) text += `. The ${step.output.vocabulary - step.output.words.length} ${data.pieces ? "pieces" : "words"} that are not listed share the probability that they had`;
       result.textContent = text + ".";
     }
     return {draw() { reset(); build(); update(); }};

@@ -68,14 +68,16 @@
     follow($("chart").firstChild, n, false);
     const worst = (line) => line.median.reduce((best, v, j) => (number(v) < number(line.median[best]) ? j : best), 0);
     const bad = worst(r.without), asked = r.directions === 2 && bad > 0 && bad < n - 1 ? bad : 0;
-    const attends = data.transformer || state.weights === "fresh" || data.versus ? withName.toLowerCase() : "whole";
     put($("answer"), html`Of the gradient |∂L/∂h| that ${wordName(r, n - 1)} gets, ${wordName(r, asked)} gets ${otherName().toLowerCase()} <b class="less">${factor(r.without.median[asked])}</b>,
-      ${attends} <b class="with-it">${factor(r.with.median[asked])}</b>. <span class="quiet">(${power(r.without.median[asked])} and ${power(r.with.median[asked])}${r.source ? "" : `, medians of ${data.seeds}`})</span>`);
+      ${withName.toLowerCase()} <b class="with-it">${factor(r.with.median[asked])}</b>. <span class="quiet">(${power(r.without.median[asked])} and ${power(r.with.median[asked])}${r.source ? "" : `, medians of ${data.seeds}`})</span>`);
   }
 
   function maps() {
     const r = current(), n = r.length, T = r.with.map.length, cell = Math.max(narrow ? 15 : 17, Math.min(26, column(n))), names = axis(r, 0);
     const [low, high] = range([...r.with.map.flat(), ...r.without.map.flat()], []);
+    if (!data.transformer)
+      $("fading").textContent = state.weights !== "fresh" && !data.versus ? "With the short cut stopped all rows are much alike: what arrives has come through the decoder’s first state, and what fades is up to what was learned." :
+        `Without attention all rows fade alike, towards the words that ${r.directions === 2 ? "are far from both ends" : "were read long ago"}.`;
     put($("map-low"), power(low));
     put($("map-high"), power(high));
     const one = (line, name, last) => {

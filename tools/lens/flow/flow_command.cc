@@ -1,11 +1,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <optional>
 
-#include <common/progress.h>
 #include <common/tell.h>
 #include <common/utf8.h>
 #include <translator/files.h>
@@ -144,16 +142,13 @@ int flow(const FlowOptions& o) {
                 [&](int64_t n, const FlowAsked& a) { return flow_trained(*trained, without, n, a); });
   }
   std::vector<FlowResult> results(jobs.size());
-  {
-    translator::Progress bar("settings", static_cast<int64_t>(jobs.size()), {.delay_seconds = 2});
-    std::atomic<int64_t> done{0};
-    run_jobs(jobs.size(), [&](size_t i, int worker) {
-      size_t k = jobs.size() - 1 - i;  // the last ones are the longest: from behind
-      results[k] = jobs[k]();
-      const int64_t now = ++done;
-      if (worker == 0) bar.update(now);
-    });
-  }
+  run_jobs(
+      jobs.size(),
+      [&](size_t i, int) {
+        size_t k = jobs.size() - 1 - i;  // the last ones are the longest: from behind
+        results[k] = jobs[k]();
+      },
+      "settings");
 
   FlowTitles titles;
   titles.model = subject ? subject->name : "";

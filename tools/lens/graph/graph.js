@@ -16,6 +16,8 @@
   const state = {open: new Set([data.show.module]), heads: new Set([`${data.show.module} ${data.show.head}`]), word: null}, box = $("graph");
   const byHead = ops.some((n) => n.head !== undefined), headKey = (k, h) => `${k} ${h}`;
 
+  const operations = (nodes) => `${nodes.length} operation${nodes.length === 1 ? "" : "s"}`;
+
   /** What an open module lists: operations, and a line for each head, {head, nodes}, under which the operations of an open one
    *  stand. `of` has the line that an operation is seen in. */
   function lines(k) {
@@ -190,12 +192,12 @@
       } else listed[k].out.forEach(({head, nodes, open}, at) => {
         const n = nodes[nodes.length - 1], o = lineBox(b, at), isHead = head !== undefined, inset = n.head !== undefined && !isHead ? 10 : 0;
         const name = isHead ? `head ${head + 1}` : clip(n.op === "tap" && n.label ? n.label : `${n.op} ${n.label}`.trim(), Math.floor((o.w - 70) / 7));
-        const can = isHead ? html` data-head="${headKey(k, head)}" tabindex="0" role="button" aria-expanded="${open}" aria-label="head ${head + 1} of ${moduleName(k)}, ${nodes.length} operations"` : [];
+        const can = isHead ? html` data-head="${headKey(k, head)}" tabindex="0" role="button" aria-expanded="${open}" aria-label="head ${head + 1} of ${moduleName(k)}, ${operations(nodes)}"` : [];
         inside.push(html`<g class="op${nodes.some(lit) ? "" : " off"}" data-op="${n.id}"${can}><rect class="box${isHead ? " head-box" : ""}" x="${o.x + inset}" y="${o.y}" width="${o.w - inset}" height="${o.h}" rx="4"/>
           <text x="${o.x + inset + 6}" y="${o.y + 13}">${name}</text><text class="quiet" x="${o.x + o.w - 5}" y="${o.y + 13}" text-anchor="end">${isHead ? (open ? "−" : nodes.length) : n.shape}</text>
           ${strip(n.value, o.x + inset + 6, o.y + 18, o.w - inset - 12, 6, "value")}${strip(n.gradient, o.x + inset + 6, o.y + 25, o.w - inset - 12, 6, "gradient")}</g>`);
       });
-      out.push(html`<g class="module${now ? " now" : ""}${litModule(k) ? "" : " off"}" data-module="${k}" tabindex="0" role="button" aria-expanded="${open}" aria-label="${moduleName(k)}, ${members[k].length} operations">${inside}</g>`);
+      out.push(html`<g class="module${now ? " now" : ""}${litModule(k) ? "" : " off"}" data-module="${k}" tabindex="0" role="button" aria-expanded="${open}" aria-label="${moduleName(k)}, ${operations(members[k])}">${inside}</g>`);
     });
     const {module: focused, head: focusedHead} = (document.activeElement && document.activeElement.dataset) || {};
     put($("graph"), html`<svg width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">${out}</svg>`);

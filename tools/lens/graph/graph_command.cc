@@ -32,7 +32,7 @@ struct Checked {
 Checked recurrent(const Subject& subject, int64_t step) {
   Checked out;
   const Dissection d = subject.dissect();
-  const SentenceTrace trace = trace_sentence(d, step);
+  const SentenceTrace trace = trace_sentence(d, step, kChecks);
   out.add(trace.checks, trace.shown);
   out.graph = trace_step(d, static_cast<size_t>(trace.shown));
   return out;
@@ -44,7 +44,7 @@ Checked of_transformer(const Subject& subject, int64_t step) {
   transformer::Trace trace = transformer::differentiate(d);
   if (step >= 0) trace.shown = step;
   trace.spot = transformer::strongest(trace, trace.shown);
-  transformer::check(d, trace);
+  transformer::check(d, trace, kChecks);
   out.add(trace.checks, trace.shown);
   out.graph = trace_step(d, trace, static_cast<size_t>(trace.shown));
   return out;

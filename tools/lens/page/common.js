@@ -144,16 +144,18 @@ const hideTip = () => { tip.style.display = "none"; };
 function wordsOf(data, side) {
   if (!data.words) return data[side].map((name, i) => ({name: spaced(name), parts: [i]}));
   const {words, word_of} = data.words[side];
-  return words.map((name, w) => ({name, parts: word_of.map((_, i) => i).filter((i) => word_of[i] === w)}));
+  return words.map((name, w) => ({name: isolated(name), parts: word_of.map((_, i) => i).filter((i) => word_of[i] === w)}));
 }
-/** A piece that is the mark of a space and nothing else would hardly be seen. */
-const spaced = (name) => (name === "▁" ? "▁ (space)" : name);
+/** A word among others: letters that are read from right to left would else take the numbers behind them along. */
+const isolated = (word) => (/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/.test(word) ? `\u2068${word}\u2069` : word);
+/** A piece that is the mark of a space and nothing else, or a word of nothing but that, would hardly be seen. */
+const spaced = (name) => (name === "▁" || name === "" ? "▁ (space)" : isolated(name));
 /** A legend for names with that mark, or nothing. */
 const aboutSpaces = (names) => (names.some((name) => name.includes("▁")) ? el("p", {class: "quiet small"}, "▁ is the space before a word.") : null);
 /** Names of what a model reads or writes: words, and "k of Zork" for a piece of one. */
 function pieceNames(pieces, words) {
   const names = pieces.map(spaced);
-  for (const {name, parts} of words) for (const i of parts) names[i] = parts.length === 1 ? name : `${pieces[i]} of ${name}`;
+  for (const {name, parts} of words) for (const i of parts) names[i] = parts.length === 1 ? name : `${isolated(pieces[i])} of ${name}`;
   return names;
 }
 /** A name cut to n characters; that it is unknown stays to be seen. */

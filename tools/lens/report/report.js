@@ -160,7 +160,7 @@
     if (p.weights === undefined) { looked.append(missing("Attention")); return; }
     if (!p.weights) { looked.append(el("p", {class: "quiet"}, "This model has no attention weights to draw.")); return; }
     const holder = el("div", {class: "scroll"});
-    holder.append(heatMap({rows: p.target_words, columns: p.source_words, label: "Attention of the probe",
+    holder.append(heatMap({rows: p.target_words.map(spaced), columns: p.source_words.map(spaced), label: "Attention of the probe",
       cell: (r, c) => ({class: blue(p.weights[r][c], 1), tip: `${p.target_words[r]} looks at ${p.source_words[c]}: ${show(p.weights[r][c], 3)}`})}));
     looked.append(holder, el("p", {class: "legend"}, el("span", {}, "weight 0", el("span", {class: "ramp value"}), "1")));
   }
@@ -198,7 +198,7 @@
     };
     const brief = [["encoder", "enc"], ["decoder", "dec"], ["embedding", "emb"], ["attention", "att"], ["weight", "w"], ["bias", "b"], ["reverse", "rev"]];
     const short = (whole) => {
-      const most = small ? 19 : 38, name = small ? brief.reduce((text, [word, less]) => text.replaceAll(word, less), whole) : whole;
+      const most = small ? 19 : 41, name = small ? brief.reduce((text, [word, less]) => text.replaceAll(word, less), whole) : whole;
       return name.length <= most ? name : "…" + name.slice(name.length - most + 1);
     };
     const inside = [];

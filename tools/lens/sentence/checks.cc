@@ -296,12 +296,14 @@ void add_annotations(const Dissection& d, const SentenceTrace& trace, std::vecto
 
 }  // namespace
 
-std::vector<Compared> check_trace(const Dissection& d, const SentenceTrace& trace) {
+std::vector<Compared> check_trace(const Dissection& d, const SentenceTrace& trace,
+                                  const std::string& bar_name) {
   auto everywhere = [&](size_t count, auto job) {
-    run_jobs(count, [&](size_t k, int) {
+    auto computed = [&](size_t k, int) {
       NoGrad guard;
       job(k);
-    });
+    };
+    run_jobs(count, computed, bar_name);
   };
   std::vector<Job> jobs;
   add_annotations(d, trace, jobs);

@@ -232,10 +232,10 @@ SentenceTrace differentiate(const Dissection& d) {
   return trace;
 }
 
-SentenceTrace trace_sentence(const Dissection& d, int64_t shown) {
+SentenceTrace trace_sentence(const Dissection& d, int64_t shown, const std::string& bar_name) {
   SentenceTrace trace = differentiate(d);
   trace.shown = shown < 0 ? worst_step(trace.steps) : shown;
-  trace.checks = check_trace(d, trace);
+  trace.checks = check_trace(d, trace, bar_name);
   return trace;
 }
 

@@ -108,9 +108,10 @@ std::string more_than_softmax(const gradus::nn::Seq2Seq& network);
 SentenceTrace differentiate(const Dissection& d);
 /// The same with `checks`.
 /// @param shown the step to compare in full; -1: the one with the largest loss.
+/// @param bar_name as run_jobs has it
 /// @throws gradus::Error when the taken-apart network does not compute what the network computes: then its
 /// attention does something between scores and context that a softmax does not.
-SentenceTrace trace_sentence(const Dissection& d, int64_t shown = -1);
+SentenceTrace trace_sentence(const Dissection& d, int64_t shown = -1, const std::string& bar_name = {});
 
 /// A step's weights by source word, the mean of its heads.
 std::vector<float> mean_weights(const Step& step);
@@ -125,8 +126,9 @@ StepGradients gradients_of_word(const SentenceTrace& trace, int32_t word,
 /// Compares the gradients of a trace with central differences, in double precision, on all processors. Shown
 /// step: every element of vectors and of matrices of up to kMatrixElements; each row and each column of larger
 /// ones, along a direction of length 1. Other steps: some elements, some random directions, and the rows of the
-/// annotations. The results are always in the same order.
-std::vector<Compared> check_trace(const Dissection& d, const SentenceTrace& trace);
+/// annotations. The results are always in the same order. What takes long gets a bar of that name.
+std::vector<Compared> check_trace(const Dissection& d, const SentenceTrace& trace,
+                                  const std::string& bar_name = {});
 constexpr int64_t kMatrixElements = 1024;
 
 /// The step with the largest loss.

@@ -171,7 +171,7 @@
     }
 
     drawSource() {
-      const names = this.source.words.length ? [...this.source.words, "</s>"] : [];
+      const names = this.source.words.length ? [...this.source.words.map(spaced), "</s>"] : [];
       this.refill(this.parts.source, names.map((name, j) => el("button", {type: "button", class: "chip" + (this.source.unknown[j] ? " unknown" : ""),
         "aria-pressed": String(this.hidden.has(j)), disabled: !this.model.attends, title: this.source.unknown[j] ? "unknown to the model" : null,
         "aria-label": `${name}${this.source.unknown[j] ? ", unknown to the model" : ""}: ${this.hidden.has(j) ? "masked" : "mask it"}`,
@@ -185,7 +185,7 @@
 
     tokensOf(w) { return this.tokens.filter((t) => t.word === w); }
     draw() {
-      const ended = this.tokens.some((t) => t.token === "</s>"), names = [...this.words, ...(ended ? ["</s>"] : [])];
+      const ended = this.tokens.some((t) => t.token === "</s>"), names = [...this.words.map(spaced), ...(ended ? ["</s>"] : [])];
       this.refill(this.parts.target, names.map((name, w) => {
         const own = this.tokensOf(w), p = own.reduce((a, t) => a * t.probability, 1), forced = own.some((t) => t.forced);
         const unknown = own.some((t) => t.id === 0), unsure = !forced && p < 0.5;
@@ -198,13 +198,13 @@
       const p = this.parts;
       p.result.textContent = this.end ? this.end.translation : "";
       const undo = el("button", {type: "button", class: "undo", onclick: () => { this.release(); this.say([], ""); }}, "Let it speak freely");
-      p.about.replaceChildren(...(this.end ? [el("span", {}, `log p ${show(this.end.log_probability, 4)} · ${(1000 * this.end.seconds).toFixed(1)} ms${this.end.finished ? "" : " · cut off: it did not end"}`)] : []),
+      p.about.replaceChildren(...(this.end ? [el("span", {}, `log p ${show(this.end.log_probability, 4)} nats · ${(1000 * this.end.seconds).toFixed(1)} ms${this.end.finished ? "" : " · cut off: it did not end"}`)] : []),
         ...(this.prefix.length || this.force ? [undo] : []));
     }
 
     drawMap(names) {
       if (!this.rows.length) return this.parts.map.replaceChildren();
-      const columns = [...this.source.words, "</s>"], rows = names.slice(0, this.rows.length);
+      const columns = [...this.source.words.map(spaced), "</s>"], rows = names.slice(0, this.rows.length);
       const had = this.parts.map.contains(document.activeElement);
       const table = heatMap({rows, columns, label: "Attention: rows are the translation's words, columns the source's", pick: (r) => this.choose(r),
         at: () => [this.chosen, -1],

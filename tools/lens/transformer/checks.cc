@@ -184,14 +184,15 @@ struct Checks {
 
 }  // namespace
 
-void check(const Dissection& d, Trace& trace) {
+void check(const Dissection& d, Trace& trace, const std::string& bar_name) {
   Checks checks{d, trace};
   checks.list();
   std::vector<std::vector<Compared>> found(checks.jobs.size());
-  run_jobs(checks.jobs.size(), [&](size_t k, int) {
+  auto computed = [&](size_t k, int) {
     NoGrad guard;
     found[k] = checks.run(checks.jobs[k]);
-  });
+  };
+  run_jobs(checks.jobs.size(), computed, bar_name);
   trace.checks.clear();
   for (const auto& some : found) trace.checks.insert(trace.checks.end(), some.begin(), some.end());
   for (size_t t = 0; t < trace.steps.size(); ++t) checks.logits(t, trace.checks);

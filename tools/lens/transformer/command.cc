@@ -70,7 +70,7 @@ int explain_transformer(const ExplainOptions& o, const Subject& subject) {
   tf::Trace trace = tf::differentiate(d);
   if (const int64_t step = step_of(o, subject); step >= 0) trace.shown = step;
   trace.spot = tf::spot_of(o, trace, trace.shown);
-  tf::check(d, trace);
+  tf::check(d, trace, kChecks);
   const tf::Explained x{subject, d, trace};
   if (o.text)
     fmt::print("{}", tf::text_of(x, translator::terminal_style(1)));

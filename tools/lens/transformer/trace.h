@@ -104,8 +104,8 @@ Trace differentiate(const Dissection& d);
 /// Adds `checks`: by central differences, in double precision, on all processors, in always the same order. Of
 /// every step, part, station, way and head, all of it along a direction of length 1, and the likeliest logits;
 /// of the step `shown`, at the spot, each row of every station, and each number of the row that has the largest
-/// gradient.
-void check(const Dissection& d, Trace& trace);
+/// gradient. What takes long gets a bar of that name.
+void check(const Dissection& d, Trace& trace, const std::string& bar_name = {});
 
 /// The row of a part at which a step's loss is explained: in the decoder the step's own, in the encoder the one
 /// that the largest gradient of scores arrives at.
