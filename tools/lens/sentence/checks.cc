@@ -182,6 +182,7 @@ class StepChecks {
     // The query's gradient is the sum over words of the keys', which cancel where the words are alike.
     if (name == "q" && grads_.at("u").defined()) size = worse(size, largest(grads_.at("k")));
     double floor = size * (by_weights ? score_floor() : kFloor);
+    if (!by_weights) floor = worse(floor, kOfLoss * exact_loss(step_.logits.value(), step_.target));
     for (const Direction& where : directions)
       jobs_.push_back([this, name, g, from, place, x, floor, where, by_weights]() -> std::vector<Compared> {
         return {compared(name, step_.t, where, where.along(g), floor,
@@ -277,8 +278,10 @@ void add_annotations(const Dissection& d, const SentenceTrace& trace, std::vecto
           return y;
         };
         const Tensor& full = trace.gradients[t].full;
-        out.push_back(
-            compared("h", static_cast<int64_t>(t), where, where.along(full), kFloor * largest(full), loss));
+        const Step& step = trace.steps[t];
+        const double floor =
+            worse(kFloor * largest(full), kOfLoss * exact_loss(step.logits.value(), step.target));
+        out.push_back(compared("h", static_cast<int64_t>(t), where, where.along(full), floor, loss));
       }
       return out;
     });

@@ -17,9 +17,6 @@ using namespace gradus;
 // Numbers that are small within their grid are compared with this part of the largest number in it: a sum of
 // many terms of that size is not known better.
 constexpr double kFloor = 1e-4;
-// And with this part of the loss: its last digits, which logits of some size round away, divided by a step of
-// differences.
-constexpr double kOfLoss = 1e-6;
 // Scores are moved so much farther than other numbers: a softmax is smooth, and in a head that is sure of
 // itself small steps change nothing that a loss could show.
 constexpr double kScoreStep = 10;
