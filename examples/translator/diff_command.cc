@@ -54,8 +54,9 @@ std::string text_of(const Diff& d) {
   constexpr size_t kShown = 5;  // sentences each way
   std::string out =
       fmt::format("A: {}\nB: {}\n{} sentences\n\n{}", d.a, d.b, d.pairs.size(), table_of_scores(d));
-  out += fmt::format("\nB translates {} sentences better than A, {} worse, {} equally well (chrF2 of each).\n\n{}",
-                     d.all.won, d.all.lost, d.all.tied, table_by_length(d));
+  out += fmt::format("\nB translates {} sentences better than A, {} worse, ", d.all.won, d.all.lost);
+  out += fmt::format("{} equally well (chrF2 of each).\n\n", d.all.tied);
+  out += table_by_length(d);
   out += fmt::format("\nTarget words by how often they are seen in {}\n{}",
                      d.of_training ? "the training pairs" : "the references (--train: in a training file)",
                      table_by_frequency(d));

@@ -130,7 +130,8 @@ Tensor Tensor::reshape(const std::vector<int64_t>& dims) const {
   const auto shape = [&] { return Shape(sizes.data(), static_cast<int>(sizes.size())); };
   auto unknown = std::find(sizes.begin(), sizes.end(), -1);
   if (unknown == sizes.end()) return reshape(shape());
-  if (std::find(unknown + 1, sizes.end(), -1) != sizes.end()) fail("reshape", "only one axis may be -1: of " + shape_.str());
+  if (std::find(unknown + 1, sizes.end(), -1) != sizes.end())
+    fail("reshape", "only one axis may be -1: of " + shape_.str());
   *unknown = 1;
   const int64_t known = shape().numel();
   if (known == 0 || numel_ % known != 0)

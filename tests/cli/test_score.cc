@@ -212,7 +212,8 @@ TEST_CASE("diff: words by frequency, worked out by hand") {
 
   Result text = run({"diff", "a.txt", "b.txt", "ref.tsv"});
   CHECK(text.code == 0);
-  CHECK(count(text.out, "B translates 1 sentences better than A, 1 worse, 0 equally well (chrF2 of each).") == 1);
+  CHECK(count(text.out,
+              "B translates 1 sentences better than A, 1 worse, 0 equally well (chrF2 of each).") == 1);
   CHECK(count(text.out, "nrefs:1|bs:1000|seed:12345|case:mixed|") == 3);
   CHECK(count(text.out, "two\n       =  le chien dort\n       A  le chien dort dort\n       B  un loup\n") ==
         1);

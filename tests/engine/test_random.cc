@@ -81,5 +81,6 @@ TEST_CASE("tensors are drawn in both element types") {
   CHECK(max_abs_difference(x, y.to(DType::f64)) < 1e-6);
   Tensor u = Tensor::uniform({1000}, -2, 3, a);
   for (double v : u.to_vector()) CHECK((v >= -2 && v <= 3));
-  CHECK(error_of([&] { Tensor::uniform({2}, 0, 1, a, DType::i32); }) == "[uniform] needs f32 or f64 numbers: i32");
+  CHECK(error_of([&] { Tensor::uniform({2}, 0, 1, a, DType::i32); }) ==
+        "[uniform] needs f32 or f64 numbers: i32");
 }

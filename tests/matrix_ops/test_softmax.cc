@@ -111,5 +111,6 @@ TEST_CASE("softmax: what is refused") {
         "[softmax] mask must broadcast to the input: mask [2, 3], input [2, 4]");
   CHECK(op_error_of([] { log_softmax(random({2, 4}), {.mask = Tensor::ones({2, 4})}); }) ==
         "[log_softmax] mask must be u8: f32");
-  CHECK(op_error_of([] { softmax(Tensor::from_ids({2}, {1, 2})); }) == "[softmax] needs f32 or f64 numbers: i32");
+  CHECK(op_error_of([] { softmax(Tensor::from_ids({2}, {1, 2})); }) ==
+        "[softmax] needs f32 or f64 numbers: i32");
 }

@@ -139,5 +139,5 @@ TEST_CASE("MultiheadAttention: what is refused") {
   nn::MultiheadAttention attention(4, 2, rng);
   const Var x = Tensor::zeros({2, 4});
   CHECK(test::error_of([&] { attention(x, x, x); }) ==
-        "[MultiheadAttention] operands must be [T, B, E], time first: [2, 4]");
+        "[MultiheadAttention] the query must be [T, B, E], time first: [2, 4]");
 }

@@ -131,14 +131,17 @@ TEST_CASE("pages: why orders do not hold is told where one does not") {
   CHECK(papers::markdown(any, page, {}).find("two.\n\n## Why orders do not hold\n\n- Because.\n\n") !=
         std::string::npos);
   CHECK(papers::index_row(any, page).ends_with("| 1 of 2 |\n"));
+  page.findings[0].clear = false;
+  CHECK(papers::markdown(any, page, {}).find("- Holds by the means: one.\n") != std::string::npos);
+  CHECK(papers::index_row(any, page).ends_with("| 1 of 2, 1 of them by the means |\n"));
 }
 
 TEST_CASE("rising: an order holds where each mean is below the next, and NaN is below nothing") {
   const Finding clear = papers::rising({{"a", {1, 1.1}}, {"b", {2, 2.1}}, {"c", {5, 5.1}}});
-  CHECK(clear.holds);
+  CHECK((clear.holds && clear.clear));
   CHECK(clear.text == "a (1.1 ± 0.1) < b (2.0 ± 0.1) < c (5.0 ± 0.1).");
   const Finding open = papers::rising({{"a", {1, 3}}, {"b", {2, 3}}});
-  CHECK(open.holds);
+  CHECK((open.holds && !open.clear));
   CHECK(open.text.ends_with("; the seeds do not tell apart: a and b."));
   const Finding wrong = papers::rising({{"a", {0.3}}, {"b", {0.2}}}, {100, 0});
   CHECK_FALSE(wrong.holds);

@@ -51,6 +51,8 @@ struct Finding {
   bool holds;
   /// Markdown
   std::string text;
+  /// false: it holds by the means, and of some pair the seeds do not tell which is above
+  bool clear = true;
 };
 
 /// A result of some runs, by the name it has on the page.

@@ -69,7 +69,7 @@ void draw(const Options& o, const Experiment& e, const LogFile& file) {
   const std::string path = translator::in(o.out, e.name + ".md");
   translator::write_file(path, markdown(e, page, file.logs()));
   for (const Finding& f : page.findings)
-    fmt::print("{} {}\n", f.holds ? "  holds         " : "  does not hold ", f.text);
+    fmt::print("  {:<14} {}\n", !f.holds ? "does not hold" : f.clear ? "holds" : "holds by means", f.text);
   fmt::print("{}\n", path);
 }
 

@@ -44,9 +44,17 @@ size_t held(const Page& page) {
   return static_cast<size_t>(
       std::count_if(page.findings.begin(), page.findings.end(), [](auto& f) { return f.holds; }));
 }
+// Of these, by the means alone.
+size_t unclear(const Page& page) {
+  return static_cast<size_t>(std::count_if(page.findings.begin(), page.findings.end(),
+                                           [](auto& f) { return f.holds && !f.clear; }));
+}
 
 std::string text_of(const Finding& finding) {
-  return fmt::format("- {} {}\n", finding.holds ? "Holds:" : "**Does not hold:**", finding.text);
+  const char* verdict = !finding.holds  ? "**Does not hold:**"
+                        : finding.clear ? "Holds:"
+                                        : "Holds by the means:";
+  return fmt::format("- {} {}\n", verdict, finding.text);
 }
 
 }  // namespace
@@ -72,7 +80,7 @@ Finding rising(const std::vector<Measured>& order, const NumberFormat& format) {
   if (!close.empty())
     text += fmt::format("; not so, though the seeds do not tell them apart: {}", fmt::join(close, ", "));
   if (!open.empty()) text += fmt::format("; the seeds do not tell apart: {}", fmt::join(open, ", "));
-  return {wrong.empty() && close.empty(), text + "."};
+  return {wrong.empty() && close.empty(), text + ".", open.empty()};
 }
 
 std::string markdown(const Experiment& experiment, const Page& page, const std::vector<Log>& logs) {
@@ -114,15 +122,17 @@ std::string markdown(const Experiment& experiment, const Page& page, const std::
 std::string index_row(const Experiment& experiment, const Page& page) {
   return fmt::format(
       "| [{0}]({0}.md)<br>{1} | <a href=\"{0}.md\"><img src=\"{0}.svg\" width=\"240\" alt=\"\"></a> | {2} "
-      "of {3} |\n",
-      experiment.name, experiment.shows, held(page), page.findings.size());
+      "of {3}{4} |\n",
+      experiment.name, experiment.shows, held(page), page.findings.size(),
+      unclear(page) == 0 ? "" : fmt::format(", {} of them by the means", unclear(page)));
 }
 
 std::string index_of(const std::vector<std::string>& rows) {
   std::string out =
       "# Experiments\n\nWhat papers on attention claim, run at home: `tools/experiments NAME` trains, "
       "measures and makes the page, each within ten minutes of two cores, but for what `--long` adds. Its "
-      "raw logs stand beside it; tables, pictures, findings are made of them.\n\n"
+      "raw logs stand beside it; tables, pictures, findings are made of them. What holds by the means is an "
+      "order of means, of which the seeds leave some pair open.\n\n"
       "| | | orders that hold |\n| --- | --- | --- |\n";
   for (const std::string& row : rows) out += row;
   return out;

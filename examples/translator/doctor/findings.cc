@@ -9,7 +9,7 @@ const KindName& name_of(Kind kind) {
       {"unreadable", "a line that is no pair", true},
       {"shifted", "the targets stand some lines further up or down", true},
       {"copy", "the target is the source", true},
-      {"language", "a side in another language", true},
+      {"language", "a side that looks like another language", true},
       {"odd", "a side that is no sentence", true},
       {"too-long", "more words than train takes (--max-length)", true},
       {"markup", "markup on one side only", true},

@@ -120,7 +120,6 @@ MultiheadAttention::MultiheadAttention(int64_t embedding, int64_t heads, const R
 
 Var MultiheadAttention::project(const Var& x, int64_t begin, int64_t end) const {
   int64_t E = embed_dim;
-  if (x.dims() != 3) refuse("MultiheadAttention", "operands must be [T, B, E], time first: {}", x.shape());
   Var bias = in_proj_bias.defined() ? slice(in_proj_bias, 0, begin * E, end * E) : Var();
   if (in_proj_weight.defined()) {
     bool all = begin == 0 && end == 3;
@@ -139,6 +138,8 @@ MultiheadAttentionOutput MultiheadAttention::finish(const ScaledDotProduct& head
 MultiheadAttentionOutput MultiheadAttention::operator()(const Input& query, const Var& key, const Var& value,
                                                         const AttendOptions& o) const {
   At at(query.caller());
+  if (query.dims() != 3)
+    refuse("MultiheadAttention", "the query must be [T, B, E], time first: {}", query.shape());
   Scope scope("attention");
   ScaledDotProductOptions options = options_of(*this, o);
   if (in_proj_weight.defined() && same(query, key) && same(key, value))
