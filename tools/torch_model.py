@@ -270,7 +270,7 @@ def save(model, path):
 # goes on without it.
 CONFIG = dict.fromkeys(["network", "source_language", "target_language", "french_typography", "trained_on", "case",
                         "source_folded", "target_folded", "subwords", "subword_model",
-                        "lowercase"]) | {  # of files before there was "case"
+                        "source_pieces", "target_pieces", "lowercase"]) | {  # of files before there was "case"
     "format": ["gradus-translator"], "version": [1], "model": ["gru", "transformer"]}
 TRANSLATOR = dict.fromkeys(["source_vocabulary", "target_vocabulary", "embedding_dim", "hidden_size", "attention_size",
                             "num_layers", "decoder_layers", "bidirectional", "input_feeding", "dropout",

@@ -4,18 +4,13 @@
 #include <bit>
 #include <numeric>
 
+#include <common/fnv1a.h>
 #include <gradus/autograd.h>
 
 namespace translator {
 namespace {
 
 namespace nn = gradus::nn;
-
-struct Fnv {
-  uint64_t hash = 14695981039346656037ull;
-
-  void mix(int32_t id) { hash = (hash ^ static_cast<uint32_t>(id)) * 1099511628211ull; }
-};
 
 // [T, B, S]; nothing where no pair has links.
 gradus::Tensor alignment_of(const std::vector<EncodedPair>& pairs, const std::vector<size_t>& chosen,
@@ -123,7 +118,7 @@ void for_each_batch(const std::vector<EncodedPair>& pairs, size_t size, const Wo
 
 std::map<std::string, std::string> fingerprints(const std::vector<EncodedPair>& train,
                                                 const std::vector<SentencePair>& valid) {
-  Fnv data, links, texts;
+  Fnv1a data, links, texts;
   for (const EncodedPair& p : train) {
     for (int32_t id : p.source) data.mix(id);
     for (int32_t id : p.target) data.mix(id);

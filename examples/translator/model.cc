@@ -102,11 +102,20 @@ Model described(const std::string& directory, const std::string& weights) {
       words("source.vocab", config.transformer.source_vocabulary, config.network.source_vocabulary);
   Vocabulary target =
       words("target.vocab", config.transformer.target_vocabulary, config.network.target_vocabulary);
-  for (const auto& [side, entries, pieces] :
-       {std::tuple("source", &source, &text.source), std::tuple("target", &target, &text.target)})
-    if (*pieces && !entries->is_with_tags((*pieces)->vocabulary()))
-      throw InputError(found_in(directory, pieces_file(config, side).c_str()), 0,
+  for (const auto& [side, entries, pieces, said] :
+       {std::tuple("source", &source, &text.source, &config.source_pieces),
+        std::tuple("target", &target, &text.target, &config.target_pieces)}) {
+    if (!*pieces) continue;
+    const std::string file = found_in(directory, pieces_file(config, side).c_str());
+    if (!entries->is_with_tags((*pieces)->vocabulary()))
+      throw InputError(file, 0,
                        fmt::format("has other pieces than {}.vocab: they do not belong together", side));
+    if (const std::string sum = (*pieces)->checksum(); !said->empty() && *said != sum)
+      throw InputError(file, 0,
+                       fmt::format("is not the file that the model was trained with: damaged, or of another "
+                                   "model (its checksum is {}, config.json says {})",
+                                   sum, *said));
+  }
   auto fault = [&](const std::string& what) {
     return InputError(path, 0, "describes no network that can be built: " + what);
   };
@@ -140,7 +149,10 @@ Model::Model(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed, TextModel
       target(std::move(t)),
       reads({.letter_case = config.letter_case}, std::move(text.source), std::move(text.source_case)),
       writes(target_text(config), std::move(text.target), std::move(text.target_case)),
-      network(fresh(config, seed)) {}
+      network(fresh(config, seed)) {
+  if (reads.subwords()) config.source_pieces = reads.subwords()->checksum();
+  if (writes.subwords()) config.target_pieces = writes.subwords()->checksum();
+}
 
 // A model holds whichever network its description names; this is the one place that tells them apart.
 const nn::Seq2Seq* Model::recurrent() const { return dynamic_cast<const nn::Seq2Seq*>(network.get()); }
@@ -207,6 +219,7 @@ void Model::round_to_int8() {
 
 void Model::extend(ModelConfig c, Vocabulary s, Vocabulary t, uint64_t seed) {
   const nn::StateDict before = nn::state_dict(*network);
+  c.source_pieces = config.source_pieces, c.target_pieces = config.target_pieces;
   config = sized(std::move(c), s, t);
   source = std::move(s);
   target = std::move(t);

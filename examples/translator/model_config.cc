@@ -176,7 +176,9 @@ Fields common_fields(ModelConfig& c) {
        "for the embedded corpus)",
        "subwords"},
       {"--subword-model", Word{&c.subword_model, {"joint", "separate"}},
-       "Pieces of both languages together, or of each (default: joint)", "subword_model"}};
+       "Pieces of both languages together, or of each (default: joint)", "subword_model"},
+      {"", Word{&c.source_pieces}, "", "source_pieces"},
+      {"", Word{&c.target_pieces}, "", "target_pieces"}};
 }
 
 Fields network_fields(ModelConfig& c, const std::string& model) {

@@ -50,6 +50,8 @@ struct ModelConfig {
   std::string subwords = "none";
   /// "separate" or "joint": one for both sides
   std::string subword_model = "separate";
+  /// Subwords::checksum() of what each side is read with; empty: words, or of before it was told
+  std::string source_pieces = {}, target_pieces = {};
   /// for people
   std::string source_language = "source", target_language = "target";
   TrainingData trained_on = {};

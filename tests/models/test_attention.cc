@@ -353,7 +353,7 @@ TEST_CASE("errors of the attentions") {
     return s;
   };
   CHECK(op_error_of([&] { nn::make_attention("dot", with({.temperature = 0}), rng); }) ==
-        "[Attention] temperature must be positive: 0.000000");
+        "[Attention] temperature must be positive: 0");
   CHECK(op_error_of([&] { nn::make_attention("dot", with({.top_k = -1}), rng); }) ==
         "[Attention] top_k must not be negative: -1");
   CHECK(op_error_of([&] { nn::make_attention("local-m", with({.window = 0}), rng); }) ==

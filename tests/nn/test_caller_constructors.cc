@@ -106,7 +106,7 @@ TEST_CASE("attentions name the line that constructs them") {
       nn::AttentionRegistration({.name = "luong", .aliases = {}, .description = "", .make = nullptr}));
   for (const std::string& name : nn::attention_names()) {
     CAPTURE(name);
-    CHECK_ERROR("[Attention] temperature must be positive: 0.000000",
+    CHECK_ERROR("[Attention] temperature must be positive: 0",
                 nn::make_attention(name, {E, E, E, {.temperature = 0}}, rng));
     CHECK_ERROR("[Attention] top_k must not be negative: -1",
                 nn::make_attention(name, {E, E, E, {.top_k = -1}}, rng));

@@ -118,8 +118,8 @@ int main(int argc, char** argv) {
   for (const papers::Experiment& e : papers::experiments()) names.push_back(e.name);
   app.option("name", o.names, "Experiments, or all (default: list them)")
       .one_of(names)
-      .expected(0, 100)
-      .type_name("[NAME]...");
+      .expected(0, -1)
+      .type_name("");
   app.flag("--quick", o.quick,
            "Seconds instead of minutes: small runs that show the orders, not the numbers");
   app.flag("--long", o.longer,

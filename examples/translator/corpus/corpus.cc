@@ -1,5 +1,6 @@
 #include <translator/corpus/corpus.h>
 
+#include <common/fnv1a.h>
 #include <translator/corpus/grammar.h>
 
 #include <fmt/format.h>
@@ -34,9 +35,9 @@ std::string identity(const std::vector<std::string>& tokens) {
 // sentence of either language into two parts: an English sentence has one French one, a French one may have
 // several English ones.
 size_t part_of(const std::vector<std::string>& french) {
-  uint64_t hash = 14695981039346656037ull;
-  for (char c : identity(french)) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
-  const uint64_t share = corpus::SplitMix(hash).next() % kShares;
+  Fnv1a words;
+  for (char c : identity(french)) words.mix(static_cast<unsigned char>(c));
+  const uint64_t share = corpus::SplitMix(words.hash).next() % kShares;
   return share < 2 ? 1 + static_cast<size_t>(share) : 0;
 }
 

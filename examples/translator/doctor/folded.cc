@@ -1,5 +1,6 @@
 #include <translator/doctor/folded.h>
 
+#include <common/fnv1a.h>
 #include <common/utf8.h>
 
 namespace translator::doctor {
@@ -13,8 +14,9 @@ bool is_ascii_letter(char32_t c) { return (c | 0x20) >= U'a' && (c | 0x20) <= U'
 }  // namespace
 
 uint64_t hash_of(std::u32string_view text, uint64_t seed) {
-  for (char32_t c : text) seed = (seed ^ c) * 1099511628211ull;
-  return seed ^ (seed >> 29);
+  Fnv1a sum{seed};
+  for (char32_t c : text) sum.mix(c);
+  return sum.hash ^ (sum.hash >> 29);
 }
 
 size_t Folded::words() const {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <common/fnv1a.h>
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -24,7 +26,7 @@ struct Folded {
 };
 Folded fold(std::u32string_view text);
 
-/// FNV-1a.
-uint64_t hash_of(std::u32string_view text, uint64_t seed = 14695981039346656037ull);
+/// FNV-1a, mixed once more.
+uint64_t hash_of(std::u32string_view text, uint64_t seed = Fnv1a().hash);
 
 }  // namespace translator::doctor

@@ -1,6 +1,7 @@
 #include <translator/text/subwords.h>
 
 #include <common/error.h>
+#include <common/fnv1a.h>
 #include <common/progress.h>
 #include <common/utf8.h>
 
@@ -45,6 +46,12 @@ std::string text_of_piece(std::string_view piece) {
     at = end + (end < piece.size() ? kSpace.size() : 0);
   }
   return out;
+}
+
+std::string Subwords::checksum() const {
+  Fnv1a sum;
+  for (char c : bytes_) sum.mix(static_cast<unsigned char>(c));
+  return fmt::format("{:016x}", sum.hash);
 }
 
 #ifdef HAVE_SENTENCEPIECE

@@ -42,6 +42,8 @@ class Subwords {
 
   /// What load() reads.
   const std::string& bytes() const { return bytes_; }
+  /// Of bytes(), in 16 digits: another single bit is another checksum.
+  std::string checksum() const;
   /// All pieces in their order. @throws InputError naming the file for a piece that can be none of a
   /// vocabulary.
   Vocabulary vocabulary() const;

@@ -57,7 +57,7 @@ AttentionState AttentionState::rows(const Tensor& rows) const {
 
 Attention::Attention(const AttentionOptions& o) : options(o) {
   if (!(o.temperature > 0))
-    fail("Attention", "temperature must be positive: " + std::to_string(o.temperature));
+    fail("Attention", fmt::format("temperature must be positive: {}", o.temperature));
   if (o.top_k < 0) fail("Attention", "top_k must not be negative: " + std::to_string(o.top_k));
 }
 
