@@ -176,20 +176,20 @@ class Checker {
 
 GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
                           const GradcheckOptions& options) {
-  return Checker(f, options).run(parameters);
+  try {
+    return Checker(f, options).run(parameters);
+  } catch (const Error& e) {
+    if (e.message().find("element types must agree") == std::string::npos) throw;
+    throw Error(std::string(e.what()) +
+                "; hint: what is checked is f64. A constant: .to(DType::f64). A module that is captured: "
+                "nn::gradcheck(module, ...), or nn::to it. A part of a module: does params() visit it?");
+  }
 }
 
 GradcheckReport gradcheck(const std::function<Var(const std::vector<Var>&)>& f,
                           const std::vector<Tensor>& inputs, const GradcheckOptions& options) {
   OfParameters of(f, inputs, options.names);
-  try {
-    return gradcheck(of.call, of.named, options);
-  } catch (const Error& e) {
-    if (e.message().find("element types must agree: f64 and f32") == std::string::npos) throw;
-    throw Error(
-        std::string(e.what()) +
-        "; hint: the inputs are f64 here. A module that is captured: nn::gradcheck(module, ...), or nn::to it");
-  }
+  return gradcheck(of.call, of.named, options);
 }
 
 }  // namespace gradus

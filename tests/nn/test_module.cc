@@ -229,6 +229,18 @@ TEST_CASE("gradcheck of a layer is one line, and leaves the layer as it was") {
         "[gradcheck] the layer cannot be called with 2 inputs");
 }
 
+TEST_CASE("gradcheck asks whether params() visits the part that stays f32") {
+  struct Forgetful : Mlp {
+    using Mlp::Mlp;
+    void params(nn::ParamVisitor& visit) { visit("up", up); }
+  };
+  Rng rng(1);
+  Forgetful model(rng);
+  const std::string said = error_of([&] { nn::gradcheck(model, {random({4, 2}, 1)}); });
+  CHECK(said.starts_with("[linear] element types must agree: f64 and f32"));
+  CHECK(said.ends_with(" A part of a module: does params() visit it?"));
+}
+
 TEST_CASE("gradcheck of a module's loss finds a wrong gradient and names it") {
   Rng rng(9);
   Mlp model(rng);
