@@ -299,7 +299,7 @@ TEST_CASE("pieces: a damaged or foreign model of pieces, or one of other words, 
     REQUIRE(from != std::string::npos);
     before.erase(from, before.find('\n', from) + 1 - from);
   }
-  CHECK(run({"translate", with_file("older", "config.json", before), "Anna"}).code == 0);
+  CHECK(run({"translate", with_file("before_checksums", "config.json", before), "Anna"}).code == 0);
   // A list of words that is cut off would fold others, and a directory none.
   const std::string folded = read_file(in_pieces() + "/source.truecase");
   REQUIRE(!folded.empty());

@@ -46,8 +46,9 @@ TEST_CASE("a captured module in f32 is told what to do") {
   CHECK(error_of([&] {
           gradcheck([&](auto& in) { return in[0] * weight; }, {f64({2}, {1, 2})});
         })
-            .ends_with("; hint: what is checked is f64. A constant: .to(DType::f64). A module that is captured: "
-                       "nn::gradcheck(module, ...), or nn::to it. A part of a module: does params() visit it?"));
+            .ends_with("; hint: what is checked is f64. A constant: .to(DType::f64). A module that is "
+                       "captured: nn::gradcheck(module, ...), or nn::to it. A part of a module: does params() "
+                       "visit it?"));
 }
 
 TEST_CASE("a right gradient passes") {
