@@ -3,6 +3,8 @@
 #include <common/utf8.h>
 #include <translator/doctor/contents.h>
 
+#include <chrono>
+
 #include "../quick_doctest.h"
 
 using namespace translator;
@@ -88,6 +90,17 @@ TEST_CASE("markup on one side only") {
     CAPTURE(s);
     // "Q&A;" is what an entity looks like, and the one thing here that is told.
     CHECK(markup_difference(s, t) == (s[0] == 'Q' ? "&A; in the source only" : ""));
+  }
+}
+
+TEST_CASE("markup: a tag ends before another begins, and time grows with the text") {
+  CHECK(markup_difference("a <b <i>c</i>", "un <i>c</i>") == "");
+  for (const std::string part : {"<", "<a", "a@"}) {
+    std::string text;
+    for (int i = 0; i < 1'000'000; ++i) text += part;
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(markup_difference(text, "rien") == "");
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
   }
 }
 

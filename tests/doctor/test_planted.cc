@@ -2,6 +2,7 @@
 
 #include <translator/data.h>
 #include <translator/doctor/examine.h>
+#include <translator/doctor/lexicon.h>
 
 #include <functional>
 #include <map>
@@ -169,6 +170,27 @@ TEST_CASE("a line that is lost displaces all behind it: one block, though it be 
     CHECK(std::abs(static_cast<int64_t>(e.blocks[0].first) - static_cast<int64_t>(lost)) <= 3);
     CHECK(e.blocks[0].last + 3 >= pairs.size() - 1);
   }
+}
+
+TEST_CASE("a third language is told; words that are rare in the side's own language are not taken for one") {
+  std::vector<SentencePair> pairs = sound();
+  set(pairs[100], pairs[100].source_text, "zwei männer stehen vor einem großen gebäude");
+  set(pairs[200], "the tourists don't want the blankets", "les touristes ne veulent pas les couvertures");
+  const auto language = found(examined(pairs), Kind::language);
+  CHECK(language.count(100) == 1);
+  CHECK(language.count(200) == 0);
+}
+
+TEST_CASE("a word that stands nowhere else is no evidence against its pair") {
+  std::vector<SentencePair> pairs = sound();
+  auto evidence = [&] {
+    const Words source = words_of(pairs, &SentencePair::source),
+                target = words_of(pairs, &SentencePair::target);
+    return Lexicon(source, target).one_way(0, 100, 100);
+  };
+  const double before = evidence();
+  pairs[100].target.push_back("zygomorphe");
+  CHECK(std::abs(evidence() - before) < 0.1);
 }
 
 TEST_CASE("one line of a million characters does not decide what a language is") {

@@ -15,16 +15,6 @@ namespace {
 constexpr size_t kRun = 4;          // repetitions that are no emphasis
 constexpr size_t kFewestAlike = 3;  // words: shorter than that, names and interjections are copies by right
 
-std::vector<std::u32string_view> words_in(std::u32string_view text) {
-  std::vector<std::u32string_view> out;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(U' '), text.size());
-    out.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
-}
-
 // How often one to three words stand one behind the other at most, and where.
 struct Run {
   size_t times = 1, begin = 0, words = 1;
@@ -71,7 +61,7 @@ size_t name_end(std::string_view text, size_t at) {
 bool is_mail_address(std::string_view text, size_t at) {
   size_t end = at + 1;
   while (end < text.size() && (is_name_character(text[end]) || text[end] == '-')) ++end;
-  const size_t dot = text.find('.', at + 1);
+  const size_t dot = text.substr(0, end).find('.', at + 1);
   return at > 0 && is_name_character(text[at - 1]) && dot > at + 1 && dot < end - 1;
 }
 
@@ -81,9 +71,9 @@ std::string markup_at(std::string_view text, size_t at) {
   const char c = text[at];
   if (c == '<') {
     const size_t name = at + 1 + (at + 1 < text.size() && text[at + 1] == '/' ? 1 : 0);
-    const size_t end = name_end(text, name), close = text.find('>', end);
+    const size_t end = name_end(text, name), close = text.find_first_of("<>", end);
     if (end == name || !std::isalpha(static_cast<unsigned char>(text[name])) ||
-        close == std::string_view::npos)
+        close == std::string_view::npos || text[close] == '<')
       return "";
     std::string tag;
     for (char k : text.substr(name, end - name))
@@ -203,7 +193,7 @@ std::string odd_characters(std::u32string_view text) {
 }
 
 std::string repetition(const Folded& source, const Folded& target) {
-  const auto s = words_in(source.text), t = words_in(target.text);
+  const auto s = words_in(source), t = words_in(target);
   const Run a = longest_run(s), b = longest_run(t);
   const auto& [more, words, less] = a.times > b.times ? std::tie(a, s, b) : std::tie(b, t, a);
   if (more.times >= kRun && more.times >= less.times + kRun - 1) {
@@ -224,7 +214,7 @@ std::string likeness(const Folded& source, const Folded& target) {
   const size_t longer = std::max(source.text.size(), target.text.size()),
                shorter = std::min(source.text.size(), target.text.size());
   if (longer > shorter + shorter / 2) return "";
-  auto s = words_in(source.text), t = words_in(target.text);
+  auto s = words_in(source), t = words_in(target);
   if (std::min(s.size(), t.size()) <= kFewestAlike) return "";
   std::sort(s.begin(), s.end());
   std::sort(t.begin(), t.end());

@@ -16,12 +16,7 @@ uint64_t after(uint64_t before, uint64_t word) {
 
 std::vector<uint64_t> word_hashes(const Folded& folded) {
   std::vector<uint64_t> out;
-  std::u32string_view text = folded.text;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(U' '), text.size());
-    out.push_back(hash_of(text.substr(0, end)));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  for (std::u32string_view word : words_in(folded)) out.push_back(hash_of(word));
   return out;
 }
 

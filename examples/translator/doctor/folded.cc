@@ -3,6 +3,8 @@
 #include <common/fnv1a.h>
 #include <common/utf8.h>
 
+#include <algorithm>
+
 namespace translator::doctor {
 namespace {
 
@@ -22,6 +24,16 @@ uint64_t hash_of(std::u32string_view text, uint64_t seed) {
 size_t Folded::words() const {
   size_t out = text.empty() ? 0 : 1;
   for (char32_t c : text) out += c == U' ' ? 1 : 0;
+  return out;
+}
+
+std::vector<std::u32string_view> words_in(const Folded& folded) {
+  std::vector<std::u32string_view> out;
+  for (std::u32string_view text = folded.text; !text.empty();) {
+    const size_t end = std::min(text.find(U' '), text.size());
+    out.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
   return out;
 }
 

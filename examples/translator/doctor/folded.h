@@ -26,6 +26,9 @@ struct Folded {
 };
 Folded fold(std::u32string_view text);
 
+/// Its words in their order, views of its text.
+std::vector<std::u32string_view> words_in(const Folded& folded);
+
 /// FNV-1a, mixed once more.
 uint64_t hash_of(std::u32string_view text, uint64_t seed = Fnv1a().hash);
 

@@ -15,6 +15,7 @@ constexpr double kUnseen = 0.5;
 constexpr double kOther = -8;  // nats; triples overlap, so that this is less than it seems
 constexpr double kSurelyOther = -40;
 constexpr float kUnusual = -3;  // deviations
+constexpr double kHardlyOwn = 0.4;  // of what a triple usually says for its own side
 constexpr double kRareScript = 0.005;
 
 template <class F>
@@ -107,11 +108,12 @@ LanguageScores score_languages(const FoldedPairs& folded, gradus::ThreadPool& po
   LanguageScores out;
   struct Side {
     const std::vector<Folded>& texts;
-    std::vector<float>&own, &usual;
+    std::vector<float>& own;
+    std::vector<bool>& neither;
     Triples triples = {};
   };
-  std::array<Side, 2> sides = {Side{folded.source, out.own_source, out.usual_source},
-                               Side{folded.target, out.own_target, out.usual_target}};
+  std::array<Side, 2> sides = {Side{folded.source, out.own_source, out.neither_source},
+                               Side{folded.target, out.own_target, out.neither_target}};
   auto for_each_side = [&](auto&& f) {
     const auto threads = static_cast<size_t>(pool.size());
     pool.run([&](int worker) {
@@ -123,6 +125,7 @@ LanguageScores score_languages(const FoldedPairs& folded, gradus::ThreadPool& po
   for_each_side([](Side& side, const Side& other) {
     // What neither side has is as rare on one as on the other.
     const double unseen = kUnseen * 2 / (side.triples.total + other.triples.total);
+    std::vector<float> usual, own;  // of each text, a triple's mean
     for (const Folded& text : side.texts) {
       double ratio = 0, mean = 0, n = 0;
       for_each_triple(text, [&](size_t triple) {
@@ -133,9 +136,14 @@ LanguageScores score_languages(const FoldedPairs& folded, gradus::ThreadPool& po
         ++n;
       });
       side.own.push_back(static_cast<float>(ratio));
-      side.usual.push_back(static_cast<float>(mean / n));
+      own.push_back(static_cast<float>(ratio / n));
+      usual.push_back(static_cast<float>(mean / n));
     }
-    side.usual = by_length(side.texts, std::move(side.usual));
+    usual = by_length(side.texts, std::move(usual));
+    std::vector<float> some = own;
+    const double hardly = kHardlyOwn * quantile(some, 0.5);
+    for (size_t i = 0; i < usual.size(); ++i)
+      side.neither.push_back(usual[i] < kUnusual && own[i] < hardly);
   });
   return out;
 }
@@ -153,8 +161,8 @@ void find_languages(const FoldedPairs& folded, const LanguageScores& scores, con
   for (size_t i = 0; i < folded.size(); ++i) {
     const bool fits = !plain.empty() && plain[i];
     const double s = scores.own_source[i], t = scores.own_target[i];
-    auto unusual = [&](const Folded& text, float usual) {
-      return !plain.empty() && !fits && usual < kUnusual && text.letters >= kFewest;
+    auto unusual = [&](const Folded& text, bool neither) {
+      return !plain.empty() && !fits && neither && text.letters >= kFewest;
     };
     // Words that stand on both sides for good, names above all, may look foreign on one of them.
     const double foreign = fits ? kSurelyOther : kOther;
@@ -164,9 +172,9 @@ void find_languages(const FoldedPairs& folded, const LanguageScores& scores, con
       out.push_back({Kind::language, i, "the target looks like the source's language"});
     else if (s < foreign)
       out.push_back({Kind::language, i, "the source looks like the target's language"});
-    else if (unusual(folded.target[i], scores.usual_target[i]))
+    else if (unusual(folded.target[i], scores.neither_target[i]))
       out.push_back({Kind::language, i, "the target is unlike the others"});
-    else if (unusual(folded.source[i], scores.usual_source[i]))
+    else if (unusual(folded.source[i], scores.neither_source[i]))
       out.push_back({Kind::language, i, "the source is unlike the others"});
   }
 }

@@ -16,9 +16,9 @@ struct LanguageScores {
   /// Of each text: log probability of its triples on its own side over that on the other side, nats, its own
   /// triples not counted. Below 0 it looks like the other side.
   std::vector<float> own_source, own_target;
-  /// Of each text: how usual its triples are on its side, in deviations from texts of like length. Far below
-  /// 0: neither side's language, or names and numbers.
-  std::vector<float> usual_source, usual_target;
+  /// Of each text: its triples are far rarer on its side than those of texts of like length, and say hardly
+  /// more for its own side than for the other. Neither side's language, or names and numbers.
+  std::vector<bool> neither_source, neither_target;
 };
 LanguageScores score_languages(const FoldedPairs& folded, gradus::ThreadPool& pool);
 

@@ -180,6 +180,7 @@ double Lexicon::one_way(size_t w, size_t i, size_t j) const {
   double out = 0;
   for (int32_t word : words) {
     const auto k = static_cast<size_t>(word);
+    if (way.explained->counts[k] < 2) continue;  // nothing else could teach what it comes from
     const double p = background(*way.explained, word), n = static_cast<double>(given.size());
     double before = 0, sum = 0;
     for (size_t a = 0; a < given.size(); ++a) {

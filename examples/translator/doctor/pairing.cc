@@ -116,7 +116,7 @@ void Pairing::compare_with_chance() {
   const double nearly_all = quantile(chance, 0.97);
   able_ = stands_out(own, chance);
   wrong_below_ = std::min({nearly_all, 0.0, spread.median - 3 * spread.below});
-  plain_above_ = std::max(nearly_all, spread.median - 2 * spread.below);
+  plain_above_ = std::max({nearly_all, 0.0, spread.median - 2 * spread.below});
 
   // Shares of bins, smoothed by their neighbours.
   first_bin_ = std::floor(spread.median - kBins / 2);
