@@ -13,12 +13,10 @@ steps for the embedding's part of the decoder's input projection, the GRU cell w
 target words only, fused Adam). --compile: decoder and loss under torch.compile.
 """
 import argparse
-import ctypes
 import json
 import os
 import resource
 import statistics
-import struct
 import sys
 import time
 
@@ -62,41 +60,9 @@ from torch import nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from torch_model import read_safetensors, write_safetensors
+
 torch.set_num_threads(args.threads)
-
-
-# ---- safetensors, as much as is needed here ----
-
-TYPES = {"F32": torch.float32, "I32": torch.int32, "I64": torch.int64}
-
-
-def write_safetensors(path, tensors):
-    header, blobs, at = {}, [], 0
-    for name, t in tensors.items():
-        t = t.detach().contiguous()
-        blob = ctypes.string_at(t.data_ptr(), t.numel() * t.element_size())
-        kind = next(k for k, v in TYPES.items() if v == t.dtype)
-        header[name] = {"dtype": kind, "shape": list(t.shape), "data_offsets": [at, at + len(blob)]}
-        blobs.append(blob)
-        at += len(blob)
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(text)) + text + b"".join(blobs))
-
-
-def read_safetensors(path):
-    with open(path, "rb") as f:
-        header = json.loads(f.read(struct.unpack("<Q", f.read(8))[0]))
-        data = bytearray(f.read())
-    out = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        begin, end = entry["data_offsets"]
-        numbers = torch.frombuffer(data, dtype=torch.uint8, count=end - begin, offset=begin).clone()
-        out[name] = numbers.view(TYPES[entry["dtype"]]).reshape(entry["shape"])
-    return out
 
 
 # ---- the model; steps first, [T, B, ...], but annotations [B, S, 2H] ----

@@ -14,6 +14,7 @@ Both ways: save(model, "model/model.safetensors") writes weights that Gradus rea
 Needs torch only, and for sentences that are to be split into pieces the package sentencepiece.
 """
 import argparse
+import ctypes
 import json
 import os
 import re
@@ -30,29 +31,32 @@ TYPES = {"F16": torch.float16, "F32": torch.float32, "F64": torch.float64, "I32"
 
 
 def read_safetensors(path):
+    """@raises ValueError for a file that is not whole, or has numbers of another kind."""
     with open(path, "rb") as f:
         data = bytearray(f.read())
-    size = struct.unpack("<Q", data[:8])[0]
     out = {}
-    for name, e in json.loads(data[8:8 + size]).items():
-        if name != "__metadata__":
-            begin, end = (8 + size + at for at in e["data_offsets"])
-            raw = torch.tensor(data[begin:end], dtype=torch.uint8)
-            out[name] = raw.view(TYPES[e["dtype"]]).reshape(e["shape"])
+    try:
+        size, numbers = struct.unpack_from("<Q", data)[0], torch.frombuffer(data, dtype=torch.uint8)
+        for name, e in json.loads(data[8:8 + size]).items():
+            if name != "__metadata__":
+                begin, end = (8 + size + at for at in e["data_offsets"])
+                out[name] = numbers[begin:end].clone().view(TYPES[e["dtype"]]).reshape(e["shape"])
+    except (struct.error, ValueError, KeyError, RuntimeError) as error:
+        raise ValueError(f"{path}: no safetensors file, or not a whole one ({error})") from error
     return out
 
 
 def write_safetensors(path, tensors):
-    names, header, data = {v: k for k, v in TYPES.items()}, {}, b""
+    names, header, parts, at = {v: k for k, v in TYPES.items()}, {}, [], 0
     for name, t in tensors.items():
-        raw = bytes(t.detach().contiguous().view(-1).view(torch.uint8).tolist())
-        header[name] = {"dtype": names[t.dtype], "shape": list(t.shape),
-                        "data_offsets": [len(data), len(data) + len(raw)]}
-        data += raw
+        t = t.detach().contiguous()
+        parts.append(ctypes.string_at(t.data_ptr(), t.numel() * t.element_size()))
+        header[name] = {"dtype": names[t.dtype], "shape": list(t.shape), "data_offsets": [at, at + len(parts[-1])]}
+        at += len(parts[-1])
     head = json.dumps(header).encode()
     head += b" " * (-len(head) % 8)
     with open(path, "wb") as f:
-        f.write(struct.pack("<Q", len(head)) + head + data)
+        f.write(struct.pack("<Q", len(head)) + head + b"".join(parts))
 
 
 class Additive(nn.Module):
@@ -308,8 +312,12 @@ def build(config):
 
 
 def read_config(directory):
-    with open(os.path.join(directory, "config.json")) as f:
-        return json.load(f)
+    path = os.path.join(directory, "config.json")
+    with open(path, encoding="utf-8") as f:
+        try:
+            return json.load(f)
+        except ValueError as error:
+            raise ValueError(f"{path}: not JSON ({error})") from error
 
 
 def load(directory):
@@ -317,7 +325,7 @@ def load(directory):
     weights = read_safetensors(os.path.join(directory, "model.safetensors"))
     own = dict(model.named_parameters()).keys()  # tied ones once, under their first name, as the file has them
     if own != weights.keys():
-        raise ValueError(f"the weights are not this network's: {', '.join(sorted(own ^ weights.keys()))}")
+        raise ValueError(f"the weights are not this network's: {', '.join(sorted(own ^ weights.keys()))[:300]}")
     model.load_state_dict(weights, strict=False)
     return model.eval()
 
@@ -366,7 +374,9 @@ def text_of(config, pieces):
     text = " ".join(raw.decode(errors="replace").replace("▁", " ").split())
     if config["case"] != "first" or not config.get("target_folded", True):
         return text
-    return re.sub(r"^([\W_]*)([^\W\d_])", lambda m: m[1] + m[2].upper(), text)
+    # Tags in front keep their letters.
+    tag = "<[A-Za-z/!?][^<>]*>"
+    return re.sub(rf"^((?:{tag}|(?!{tag})[\W_])*)([^\W\d_])", lambda m: m[1] + m[2].upper(), text)
 
 
 def main():
@@ -377,8 +387,8 @@ def main():
     a = p.parse_args()
     try:
         config, model = read_config(a.model), load(a.model)
-    except ValueError as e:
-        sys.exit(f"torch_model: {os.path.join(a.model, 'config.json')}: {e}")
+    except (OSError, ValueError) as e:
+        sys.exit(f"torch_model: {a.model}: {e}")
     whole = config.get("subwords", "none") != "none" and "▁" not in a.sentence
     try:
         tokens = pieces_of(a.model, config, a.sentence) if whole else a.sentence.split()

@@ -127,6 +127,8 @@ TEST_CASE("sparkline") {
   CHECK(sparkline({0, 0, 7, 7}, 2) == "▁█");
   CHECK(sparkline({0, 7}, 10) == "▁█");
   CHECK(sparkline({NAN, NAN}) == "  ");
+  CHECK(sparkline({1e308, -1e308, 0}) == "█▁▅");
+  CHECK(sparkline({1e308, 1e308, -1e308, -1e308}, 2) == "█▁");
 }
 
 TEST_CASE("progress: a delay keeps short work silent") {

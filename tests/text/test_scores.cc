@@ -1,6 +1,8 @@
 // BLEU, chrF2 and chrF++ of drawn corpora against sacreBLEU's: stored for some, and of a thousand where python3
 // has sacreBLEU. Intervals and tests that come from the counts.
 
+#include <translator/text/bleu.h>
+#include <translator/text/chrf.h>
 #include <translator/text/metric.h>
 
 #include <fmt/format.h>
@@ -69,6 +71,19 @@ TEST_CASE("scores: sacreBLEU's stored ones of drawn corpora") {
   const auto corpora = read_corpora(TRANSLATOR_GOLDEN_DIR "/scores.json");
   CHECK(corpora.size() == 48);
   must_be_sacrebleus(corpora);
+}
+
+TEST_CASE("scores: of each text with each as its reference") {
+  const std::vector<std::string> texts = {"a cat, a cat sleeps", "The cat sleeps here, a cat", "", "a b"};
+  for (const Metric& metric :
+       {bleu_metric({.lowercase = true, .effective_order = true}), chrf_metric({.word_order = 2})}) {
+    std::vector<double> expected;
+    for (const std::string& text : texts)
+      for (const std::string& reference : texts)
+        expected.push_back(metric.score(metric.count(text, {reference})));
+    CHECK(metric.pairwise(texts) == expected);
+    CHECK(expected[1] != expected[4]);
+  }
 }
 
 TEST_CASE("scores: a thousand drawn corpora through sacreBLEU") {

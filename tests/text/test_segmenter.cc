@@ -226,6 +226,22 @@ TEST_CASE("segmenter: case kept, folded at the beginning of a sentence and given
   CHECK(first.split("The dog sees Tom.").pieces == Strings{"the", "dog", "sees", "Tom", "."});
   CHECK(first.split("The dog sees Tom.").words == Strings{"The", "dog", "sees", "Tom", "."});
   CHECK(first.join({"the", "dog", "sees", "Tom", "."}) == "The dog sees Tom.");
+  // Nor of what stands in a tag.
+  CHECK(names->fold("<b>The dog</b>") == "<b>the dog</b>");
+  CHECK(names->fold("\"<p class=\"A\"> <i>Tom sleeps") == "\"<p class=\"A\"> <i>Tom sleeps");
+  for (const char* line : {"<b>The</b> dog", "<p class='x'> The dog", "<3 The dog", "</br> 3D The", "<b>",
+                           "<b The dog", "<!-- a --><!<!The", "5 > 3", "a <b>The"})
+    CHECK(first.join(first.split(line).pieces) == capitalized(line));
+  CHECK(capitalized("<b>the dog</b>") == "<b>The dog</b>");
+  CHECK(capitalized("a <b>the") == "A <b>the");
+  CHECK(capitalized("<b the dog") == "<B the dog");
+  CHECK(first.words_of({"<", "b", ">", "the", "dog"}).words == Strings{"<", "b", ">", "The", "dog"});
+  CHECK(first.split("<b>The dog").words == Strings{"<", "b", ">", "The", "dog"});
+  Truecaser tags;
+  tags.count({"<", "b", ">", "The", "dog"});
+  tags.decide();
+  CHECK(tags.begins_with_capital());
+  CHECK(tags.text() == "");
   const Segmenter lower;
   CHECK(lower.split("The DOG").pieces == Strings{"the", "dog"});
   CHECK(lower.split("The DOG").words == Strings{"The", "DOG"});

@@ -73,5 +73,6 @@ TEST_CASE("blank lines and single tags are no text") {
   for (const char* line :
        {"", "  \t", "<p>", " </div> ", "<br/>", "<!-- note -->", "<?xml version=\"1.0\"?>", "<a href=\"x\">"})
     CHECK(is_markup_line(line));
-  for (const char* line : {"a", "<3", "<p>text</p>", "< 5 >", "x <p>", "<>"}) CHECK(!is_markup_line(line));
+  for (const char* line : {"a", "<3", "<p>text</p>", "< 5 >", "x <p>", "<>", "<a <b>"})
+    CHECK(!is_markup_line(line));
 }

@@ -13,6 +13,12 @@ namespace {
 std::string tok(std::string_view line) { return join_tokens(tokenize(line)); }
 std::string keep_case(std::string_view line) { return join_tokens(tokenize(line, {.lowercase = false})); }
 
+std::string repeated(std::string_view text, size_t times) {
+  std::string out;
+  for (size_t i = 0; i < times; ++i) out += text;
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("normalize: one spelling for spaces, apostrophes and what cannot be seen") {
@@ -108,6 +114,18 @@ TEST_CASE("tokenize: text that is tokenised already comes out the same") {
                            "« l' ami » , dit-il ...", "' un'altra ' un' altra", "p.m. 3.14 -- 1,000"}) {
     CHECK(tok(line) == line);
   }
+}
+
+TEST_CASE("tokenize: time grows with a line, not with its square, whatever it is full of") {
+  constexpr size_t kTimes = 200'000;  // hours, were each looked at from the beginning of all
+  const std::string s = repeated("'s", kTimes), stops = repeated("a.", kTimes),
+                    cyrillic = repeated("п'", kTimes);
+  CHECK(tokenize("a" + s) == std::vector<std::string>{"a" + s});
+  CHECK(tokenize(cyrillic + "я") == std::vector<std::string>{cyrillic + "я"});
+  CHECK(tokenize(stops) == std::vector<std::string>{stops});
+  CHECK(tokenize(stops + "bc").size() == 2 * kTimes + 1);
+  // What is known of one run holds for no other.
+  CHECK(tok("a.b.c a.b. a.b.cd p.m.") == "a . b . c a.b. a . b . cd p.m.");
 }
 
 TEST_CASE("split_tokens cuts at spaces and nowhere else") {

@@ -76,6 +76,7 @@ TEST_CASE("utf8: grapheme clusters, cutting, cleaning") {
   CHECK(utf8::printable_lines("a\x1b\n\nb\r\n") == "a\uFFFD\n\nb\uFFFD\n");
   CHECK(utf8::printable_lines("") == "");
   CHECK(utf8::markup("a<b> & \"c\"\x1b") == "a&lt;b&gt; &amp; &quot;c&quot;\uFFFD");
+  CHECK(utf8::markup("\xEF\xBF\xBE \xEF\xBF\xBF \xF0\x9F\x90\x88") == "\uFFFD \uFFFD \U0001F408");
 }
 
 TEST_CASE("wrapped keeps to the width, counted in columns, and leaves long words whole") {

@@ -254,6 +254,14 @@ TEST_CASE("what would be rebuilt wrongly is refused, and said by name") {
   }
   REQUIRE(std::system((command + " > '" + scratch.file("said") + "'").c_str()) == 0);
   CHECK(scratch::read(scratch.file("said")) == expected);
+
+  const std::string broken = scratch.file("0");
+  scratch::write(broken + "/model.safetensors", "");
+  CHECK(std::system(("python3 " TORCH_TESTS "/../../tools/torch_model.py '" + broken + "' x 2> '" +
+                     scratch.file("said") + "'")
+                        .c_str()) != 0);
+  const std::string said = scratch::read(scratch.file("said"));
+  CHECK(said.find("model.safetensors: no safetensors file") != std::string::npos);
 }
 
 TEST_CASE("a sentence is split into the pieces that are read here, and what comes back is text") {

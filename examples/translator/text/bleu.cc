@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <span>
 #include <unordered_map>
 
 namespace translator {
@@ -55,48 +56,48 @@ std::vector<std::string> words_of(const std::string& line, const BleuOptions& op
 // n-grams of every order and their counts. Words are joined by a character that split() removed from them.
 using NGramCounts = std::unordered_map<std::string, int64_t>;
 
-std::vector<NGramCounts> count_ngrams(const std::vector<std::string>& words, int max_order) {
-  std::vector<NGramCounts> out(static_cast<size_t>(max_order));
-  for (size_t start = 0; start < words.size(); ++start) {
-    std::string ngram;
-    for (size_t n = 0; n < out.size() && start + n < words.size(); ++n) {
-      if (n > 0) ngram += ' ';
-      ngram += words[start + n];
-      ++out[n][ngram];
+struct CountedSentence {
+  int64_t length;  // in words
+  std::vector<NGramCounts> ngrams;
+
+  CountedSentence(const std::string& text, const BleuOptions& options)
+      : ngrams(static_cast<size_t>(options.max_order)) {
+    const std::vector<std::string> words = words_of(text, options);
+    length = static_cast<int64_t>(words.size());
+    for (size_t start = 0; start < words.size(); ++start) {
+      std::string ngram;
+      for (size_t n = 0; n < ngrams.size() && start + n < words.size(); ++n) {
+        if (n > 0) ngram += ' ';
+        ngram += words[start + n];
+        ++ngrams[n][ngram];
+      }
     }
   }
+};
+
+std::vector<CountedSentence> counted(const std::vector<std::string>& texts, const BleuOptions& options) {
+  std::vector<CountedSentence> out;
+  for (const std::string& text : texts) out.emplace_back(text, options);
   return out;
 }
 
 // Lengths of the hypothesis and of the closest reference; of each order the clipped matches, then the n-grams.
-Counts bleu_counts(const std::string& hypothesis, const std::vector<std::string>& references,
-                   const BleuOptions& options) {
-  const auto words = words_of(hypothesis, options);
-  const auto length = static_cast<int64_t>(words.size());
-  const auto orders = static_cast<size_t>(options.max_order);
-  std::vector<NGramCounts> allowed(orders);
+Counts bleu_counts(const CountedSentence& hypothesis, std::span<const CountedSentence> references) {
+  const size_t orders = hypothesis.ngrams.size();
   std::pair closest{std::numeric_limits<int64_t>::max(), int64_t{0}};  // distance, length
-  for (const std::string& reference : references) {
-    const auto reference_words = words_of(reference, options);
-    const auto candidate = static_cast<int64_t>(reference_words.size());
-    closest = std::min(closest, {std::abs(candidate - length), candidate});
-    const auto counts = count_ngrams(reference_words, options.max_order);
-    for (size_t n = 0; n < orders; ++n) {
-      for (const auto& [ngram, count] : counts[n]) {
-        int64_t& most = allowed[n][ngram];
-        most = std::max(most, count);
-      }
-    }
-  }
+  for (const CountedSentence& r : references)
+    closest = std::min(closest, {std::abs(r.length - hypothesis.length), r.length});
   Counts out(2 + 2 * orders);
-  out[0] = length;
+  out[0] = hypothesis.length;
   out[1] = closest.second;
-  const auto counts = count_ngrams(words, options.max_order);
   for (size_t n = 0; n < orders; ++n) {
-    for (const auto& [ngram, count] : counts[n]) {
+    for (const auto& [ngram, count] : hypothesis.ngrams[n]) {
+      int64_t allowed = 0;
+      for (const CountedSentence& r : references)
+        if (const auto found = r.ngrams[n].find(ngram); found != r.ngrams[n].end())
+          allowed = std::max(allowed, found->second);
+      out[2 + n] += std::min(count, allowed);
       out[2 + orders + n] += count;
-      const auto found = allowed[n].find(ngram);
-      if (found != allowed[n].end()) out[2 + n] += std::min(count, found->second);
     }
   }
   return out;
@@ -201,10 +202,19 @@ Metric bleu_metric(const BleuOptions& options) {
           .settings = settings_of(options),
           .count =
               [options](const std::string& hypothesis, const std::vector<std::string>& references) {
-                return bleu_counts(hypothesis, references, options);
+                return bleu_counts({hypothesis, options}, counted(references, options));
               },
           .score = [options](const Counts& sum) { return bleu_of(sum, options).score; },
-          .details = [options](const Counts& sum) { return bleu_of(sum, options).details(); }};
+          .details = [options](const Counts& sum) { return bleu_of(sum, options).details(); },
+          .pairwise =
+              [options](const std::vector<std::string>& texts) {
+                std::vector<double> out;
+                const std::vector<CountedSentence> all = counted(texts, options);
+                for (const CountedSentence& own : all)
+                  for (const CountedSentence& reference : all)
+                    out.push_back(bleu_of(bleu_counts(own, {&reference, 1}), options).score);
+                return out;
+              }};
 }
 
 BleuScore corpus_bleu(const std::vector<std::string>& hypotheses,

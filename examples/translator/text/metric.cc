@@ -57,14 +57,6 @@ CorpusCounts CorpusCounts::some(const std::vector<size_t>& chosen) const {
   return out;
 }
 
-std::vector<double> pairwise_scores(const Metric& metric, const std::vector<std::string>& texts) {
-  if (metric.pairwise) return metric.pairwise(texts);
-  std::vector<double> out;
-  for (const std::string& text : texts)
-    for (const std::string& reference : texts) out.push_back(metric.score(metric.count(text, {reference})));
-  return out;
-}
-
 CorpusCounts count(const Metric& metric, const std::vector<std::string>& hypotheses,
                    const std::vector<std::vector<std::string>>& references) {
   if (hypotheses.size() != references.size()) {

@@ -23,12 +23,9 @@ struct Metric {
   std::function<double(const Counts& sum)> score;
   /// What is printed behind the score; may lack.
   std::function<std::string(const Counts& sum)> details = {};
-  /// A quicker way to pairwise_scores; may lack.
+  /// The score of each text with each as its reference, [texts, texts]; may lack where nobody asks.
   std::function<std::vector<double>(const std::vector<std::string>& texts)> pairwise = {};
 };
-
-/// The score of each text with each as its reference, [texts, texts].
-std::vector<double> pairwise_scores(const Metric& metric, const std::vector<std::string>& texts);
 
 /// BLEU, chrF2 and chrF++ with sacreBLEU's defaults but for the case.
 std::vector<Metric> usual_metrics(bool lowercase);

@@ -80,10 +80,10 @@ void make_valid(std::vector<std::string>& words) {
 
 // The words as people see them, whatever the model reads.
 void capitalize_first(std::vector<std::string>& words) {
-  for (std::string& word : words) {
-    const std::u32string code = utf8::decode_lossy(word);
+  for (size_t i = first_behind_tags(words); i < words.size(); ++i) {
+    const std::u32string code = utf8::decode_lossy(words[i]);
     if (std::none_of(code.begin(), code.end(), utf8::is_letter)) continue;
-    word = utf8::capitalize(word);
+    words[i] = utf8::capitalize(words[i]);
     break;
   }
 }
@@ -175,7 +175,7 @@ std::string Segmenter::join(const std::vector<std::string>& pieces) const {
   } else {
     text = detokenize(pieces, options_.typography);
   }
-  return folds() ? utf8::capitalize(text) : text;
+  return folds() ? capitalized(text) : text;
 }
 
 }  // namespace translator

@@ -24,7 +24,8 @@ struct Segmented {
 /// What a word is to a model, and how its case is dealt with.
 struct SegmenterOptions {
   /// keep: as it is; first: a sentence's first word as it would be spelt inside (see Truecaser), and a
-  /// capital at the beginning of what is written; lower: all in lower case, and so is what is written.
+  /// capital at the beginning of what is written, behind tags; lower: all in lower case, and so is what is
+  /// written.
   std::string letter_case = "lower";
   /// of a text of words
   Typography typography = Typography::other;

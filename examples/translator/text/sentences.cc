@@ -119,15 +119,19 @@ std::vector<SentenceOfText> sentences_of(std::string_view line) {
   return out;
 }
 
+size_t tag_length(std::u32string_view text) {
+  if (text.size() < 3 || text[0] != U'<') return 0;
+  const char32_t kind = text[1];
+  const bool tag = (kind >= U'a' && kind <= U'z') || (kind >= U'A' && kind <= U'Z') || is_one_of(kind, U"/!?");
+  const size_t end = text.find_first_of(U"<>", 1);
+  return tag && end != text.npos && text[end] == U'>' ? end + 1 : 0;
+}
+
 bool is_markup_line(std::string_view line) {
   const size_t begin = line.find_first_not_of(" \t\r\f\v"), last = line.find_last_not_of(" \t\r\f\v");
   if (begin == line.npos) return true;
-  line = line.substr(begin, last - begin + 1);
-  if (line.size() < 3 || line.front() != '<' || line.back() != '>') return false;
-  const char kind = line[1];
-  const bool tag = (kind >= 'a' && kind <= 'z') || (kind >= 'A' && kind <= 'Z') || kind == '/' ||
-                   kind == '!' || kind == '?';
-  return tag && line.find('>') == line.size() - 1;
+  const std::u32string text = utf8::decode_lossy(line.substr(begin, last - begin + 1));
+  return tag_length(text) == text.size();
 }
 
 }  // namespace translator

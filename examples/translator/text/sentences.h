@@ -24,6 +24,9 @@ struct SentenceOfText {
 ///     Spanish (Mr. Dr. Mme. bzw. Sra.).
 std::vector<SentenceOfText> sentences_of(std::string_view line);
 
+/// How many characters the tag of a markup language has that the text begins with: <p>, </div>; 0: none.
+size_t tag_length(std::u32string_view text);
+
 /// A line that is not text for people: blank, or a tag of a markup language by itself: <p>, </div>.
 bool is_markup_line(std::string_view line);
 

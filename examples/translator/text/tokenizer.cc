@@ -120,6 +120,7 @@ class Scanner {
 
   // `p.m.`: single letters with a stop each, at least two.
   bool scan_initials() {
+    if (at_ < no_initials_) return false;
     size_t end = at_;
     int letters = 0;
     while (end + 1 < text_.size() && utf8::is_letter(text_[end]) && text_[end + 1] == U'.') {
@@ -127,7 +128,10 @@ class Scanner {
       ++letters;
     }
     const bool stops = end == text_.size() || !starts_word(text_[end]);
-    if (letters < 2 || !stops || (end < text_.size() && text_[end] == U'.')) return false;
+    if (letters < 2 || !stops || (end < text_.size() && text_[end] == U'.')) {
+      no_initials_ = end;
+      return false;
+    }
     at_ = end;
     return true;
   }
@@ -161,7 +165,10 @@ class Scanner {
   enum class Apostrophe { inside, last, apart };
 
   Apostrophe judge_apostrophe(Code word) const {
-    const std::u32string folded = lower(word);
+    // A word may be as long as a line, with as many apostrophes: what is further back changes nothing, but for
+    // a stem that is Latin in its last letters only (rule 4).
+    constexpr size_t kLooked = 100;
+    const std::u32string folded = lower(word.substr(word.size() - std::min(word.size(), kLooked)));
     const Code stem = after_hyphen(folded);
     const bool letter_before = !stem.empty() && !utf8::is_number(stem.back());
     if (!is_spaced_letter(peek(1))) {
@@ -202,6 +209,8 @@ class Scanner {
   Code text_;
   Unspaced unspaced_;
   size_t at_ = 0;
+  // Where letters with stops end that are no initials: those among them need not be looked at again.
+  size_t no_initials_ = 0;
   bool quote_open_ = false;
   std::vector<WordRange> words_;
 };

@@ -2,6 +2,7 @@
 
 #include <common/error.h>
 #include <common/utf8.h>
+#include <translator/text/sentences.h>
 #include <translator/text/tokenizer.h>
 
 #include <fmt/format.h>
@@ -21,12 +22,41 @@ std::string lower_case(std::u32string word) {
   return utf8::encode(word);
 }
 
+// Where the last tag ends of those among the quotes and brackets before the first letter or number.
+size_t behind_tags(std::u32string_view text) {
+  size_t out = 0;
+  for (size_t at = 0; at < text.size() && !utf8::is_letter(text[at]) && !utf8::is_number(text[at]); ++at) {
+    if (const size_t length = tag_length(text.substr(at)); length > 0) {
+      out = at + length;
+      at = out - 1;
+    }
+  }
+  return out;
+}
+
 }  // namespace
+
+std::string capitalized(std::string_view text) {
+  const std::u32string code = utf8::decode_lossy(text);
+  const size_t begin = behind_tags(code);
+  return utf8::encode(code.substr(0, begin)) + utf8::capitalize(utf8::encode(code.substr(begin)));
+}
+
+size_t first_behind_tags(const std::vector<std::string>& words) {
+  std::u32string text;
+  std::vector<size_t> begins;
+  for (const std::string& word : words) {
+    begins.push_back(text.size());
+    text += utf8::decode_lossy(word);
+  }
+  const auto first = std::lower_bound(begins.begin(), begins.end(), behind_tags(text));
+  return static_cast<size_t>(first - begins.begin());
+}
 
 void Truecaser::count(const std::vector<std::string>& words) {
   bool begun = false;
-  for (const std::string& word : words) {
-    const std::u32string code = utf8::decode_lossy(word);
+  for (size_t i = first_behind_tags(words); i < words.size(); ++i) {
+    const std::u32string code = utf8::decode_lossy(words[i]);
     if (!utf8::is_letter(code[0])) continue;
     if (!begun) {
       begun = true;
@@ -46,8 +76,9 @@ void Truecaser::decide() {
 
 std::string Truecaser::fold(const std::string& sentence) const {
   std::u32string code = utf8::decode_lossy(sentence);
+  const size_t text = behind_tags(code);
   for (const auto& [begin, end] : word_ranges(code, Unspaced::whole)) {
-    if (!utf8::is_letter(code[begin])) continue;
+    if (begin < text || !utf8::is_letter(code[begin])) continue;
     const std::u32string word = code.substr(begin, end - begin);
     const bool capitals = std::any_of(word.begin() + 1, word.end(), is_upper);
     if (!capitals && !kept_.contains(lower_case(word))) code[begin] = utf8::to_lower(code[begin]);
@@ -55,7 +86,7 @@ std::string Truecaser::fold(const std::string& sentence) const {
   }
   // Only what capitals at the beginning give back: not behind a digit ("3D Printing"), nor of a letter like İ.
   std::string out = utf8::encode(code);
-  return utf8::capitalize(out) == sentence ? out : sentence;
+  return capitalized(out) == sentence ? out : sentence;
 }
 
 std::string Truecaser::text() const {

@@ -9,6 +9,11 @@
 
 namespace translator {
 
+/// The text with a capital at its first letter, tags of a markup language not counted: <b>He</b>.
+std::string capitalized(std::string_view text);
+/// The first of a text's words behind such tags.
+size_t first_behind_tags(const std::vector<std::string>& words);
+
 /// Which words keep their capital at the beginning of a sentence, where every word has one: those that usually
 /// have it elsewhere (Lita et al. 2003, "tRuEcasIng", its unigram case).
 class Truecaser {
