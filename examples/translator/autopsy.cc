@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include <gradus/error.h>
 #include <gradus/io/safetensors.h>
 #include <gradus/parallel.h>
+#include <translator/fields_json.h>
 #include <translator/files.h>
 #include <translator/text/tokenizer.h>
 #include <common/error.h>
@@ -141,32 +143,23 @@ Replay replay(const std::string& directory) {
   };
   try {
     nlohmann::ordered_json step = json_text::parse(read_file(facts));
-    auto whole = [&](const char* name, const nlohmann::ordered_json& value) {
-      if (!value.is_number_integer() || value < 0)
-        throw InputError(facts, 0, fmt::format("\"{}\" must be a whole number from 0 on", name));
-      return value.get<int64_t>();
-    };
-    out.step = batch.step = whole("step", step.at("step"));
-    batch.loss.label_smoothing = step.at("label_smoothing");
-    whole("training_seed", step.at("training_seed"));
-    batch.training_seed = step.at("training_seed").get<uint64_t>();
-    batch.dropout_share = step.value("dropout_share", 1.0);
-    batch.bf16 = step.value("bf16", false);
-    batch.loss.baseline = step.at("baseline");
-    batch.loss.guided_alignment = step.value("guided_alignment", 0.0);
-    if (!(batch.loss.label_smoothing >= 0 && batch.loss.label_smoothing < 1))
-      throw InputError(facts, 0, "\"label_smoothing\" must be from 0 on and below 1");
-    if (!(batch.dropout_share >= 0 && batch.dropout_share <= 1))
-      throw InputError(facts, 0, "\"dropout_share\" must be from 0 to 1");
-    if (!(batch.loss.guided_alignment >= 0))
-      throw InputError(facts, 0, "\"guided_alignment\" must not be negative");
-    int64_t parts = whole("parts", step.at("parts"));
-    if (parts < 1) throw InputError(facts, 0, "\"parts\" must be at least 1");
+    constexpr int64_t kAny = std::numeric_limits<int64_t>::max();
+    constexpr double kLargest = std::numeric_limits<double>::max();
+    int64_t parts = 0;
+    read_fields(step, {facts, "is damaged", "is damaged"}, "",
+                {{"", Whole{&batch.step, 0, kAny}, "", "step", kRequired},
+                 {"", Whole{&parts, 1, kAny}, "", "parts", kRequired},
+                 {"", Number{&batch.loss.label_smoothing, 0, 0.9}, "", "label_smoothing", kRequired},
+                 {"", Seed{&batch.training_seed}, "", "training_seed", kRequired},
+                 {"", Number{&batch.dropout_share, 0, 1}, "", "dropout_share"},
+                 {"", Switch{&batch.bf16}, "", "bf16"},
+                 {"", Number{&batch.loss.baseline, -kLargest, kLargest}, "", "baseline", kRequired},
+                 {"", Number{&batch.loss.guided_alignment, 0, 1000}, "", "guided_alignment"}});
+    out.step = batch.step;
     for (int64_t k = 0; k < parts; ++k) {
       auto part = [&](const char* name) { return tensor(fmt::format("{}.{}", k, name)); };
       batch.parts.push_back({part("source"), part("source_lengths"), part("target_in"), part("target_out"),
-                             whole("target_tokens", step.at("target_tokens").at(static_cast<size_t>(k))),
-                             part("alignment")});
+                             step.at("target_tokens").at(static_cast<size_t>(k)), part("alignment")});
       must_be_a_batch(batches, k, batch.parts.back());
     }
   } catch (const nlohmann::ordered_json::exception& e) {

@@ -43,6 +43,7 @@ std::optional<uint64_t> first_seed(const std::string& directory) {
 int run(AverageCommand& o) {
   DirectoryLock lock;
   lock.take(o.out);
+  Model::finish_replacing(o.out);
   const std::string there = in(o.out, "model.safetensors");
   std::error_code ignored;
   if (!o.force && std::filesystem::exists(there, ignored))

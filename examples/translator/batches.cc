@@ -34,11 +34,12 @@ gradus::Tensor alignment_of(const std::vector<EncodedPair>& pairs, const std::ve
 }
 
 // What links between words are between their pieces.
-Links links_of_pieces(const Links& links, const Segmented& source, const Segmented& target) {
+Links links_of_pieces(Links links, const Segmented& source, const Segmented& target) {
+  std::sort(links.begin(), links.end());
   Links out;
   for (size_t s = 0; s < source.pieces.size(); ++s)
     for (size_t t = 0; t < target.pieces.size(); ++t)
-      if (std::find(links.begin(), links.end(), Link{source.word_of[s], target.word_of[t]}) != links.end())
+      if (std::binary_search(links.begin(), links.end(), Link{source.word_of[s], target.word_of[t]}))
         out.push_back({static_cast<int32_t>(s), static_cast<int32_t>(t)});
   return out;
 }

@@ -1,6 +1,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -60,15 +61,16 @@ std::string settings_of(const TrainCommand& o, size_t pairs) {
                 n.embedding_dim, n.hidden_size, n.rnn.num_layers, n.rnn.dropout, n.decoder,
                 n.input_feeding ? "on" : "off", n.readout, n.attention_options.heads,
                 n.attention_options.window, n.attention_options.temperature);
-  // The embedded corpus is read in one way, and its races of before go on.
+  // Only what is not so by default, so that races of before go on.
+  const bool words = o.model.subwords == "none";
+  const bool usual = o.data.embedded() && o.model.letter_case == "lower" && words && o.min_count == 1;
   const std::string text =
-      o.data.embedded() ? ""
-      : o.model.subwords == "none"
+      usual ? ""
+      : words
           ? fmt::format("case {}, words seen {} times; ", o.model.letter_case, o.min_count)
           : fmt::format("case {}, {} pieces of kind {}, {}; ", o.model.letter_case,
                         o.subword_size ? std::to_string(o.subword_size) : "as many as the data give",
                         o.model.subwords, o.model.subword_model);
-  // Only what is not so by default, so that races of before go on.
   std::string elsewhere;
   auto also = [&](const char* what, const std::string& value) {
     if (!value.empty()) elsewhere += fmt::format(", {} {}", what, value);
@@ -77,8 +79,10 @@ std::string settings_of(const TrainCommand& o, size_t pairs) {
   also("validated on", o.data.valid + o.data.valid_source);
   also("and", o.data.valid_target);
   if (o.data.read.swap_columns) elsewhere += ", swapped";
-  if (o.data.read.max_length != 50 && !o.data.embedded())
+  if (o.data.read.max_length != (o.data.embedded() ? 0 : 50))
     also("at most", fmt::format("{} words", o.data.read.max_length));
+  if (words && o.max_vocabulary != TrainCommand().max_vocabulary)
+    also("vocabularies of", fmt::format("{} at most", o.max_vocabulary));
   return fmt::format("data {}, {} pairs; {}{}; batch {}, lr {}, epochs {}, minutes {}, threads {}", given,
                      pairs, text, model, o.train.batch_size, o.train.lr, o.train.epochs, o.train.max_minutes,
                      o.train.threads) +
@@ -117,12 +121,9 @@ class Race {
   Race(CompareCommand& o, Data data) : o_(o), data_(std::move(data)) {
     std::set<std::string> seen;  // a name given twice is no second run of it
     std::erase_if(o.attentions, [&](const std::string& name) { return !seen.insert(name).second; });
-    const DataOptions& from = o.train.data;
-    test_ = data_.embedded
-                ? embedded_pairs("test", 1000, {.seed = from.corpus_seed, .verb_final = from.verb_final})
-                : own_test();
+    test_ = data_.embedded ? embedded_pairs("test", 1000, {.verb_final = o.train.data.verb_final}) : own_test();
     if (test_.empty() || data_.train.empty())
-      throw InputError(o.train.data.data, 0, "has too few pairs to hold some out");
+      throw InputError(o.train.data.name(), 0, "has too few pairs to hold some out");
     text_ = learn_text(o.train, data_);  // of what is left when test sentences are taken out
     // By seed first: a race that is stopped has all attentions with the seeds that it got to.
     for (int64_t s = 0; s < o.seeds; ++s)
@@ -223,6 +224,8 @@ class Race {
     model.save_description(options.out);
     Trainer trainer(model, data_.train, data_.valid, options);
     if (!trainer.run(stop)) return std::nullopt;
+    if (!std::isfinite(trainer.best_loss()))
+      throw InputError(options.out, 0, "no validation had a finite loss: a lower --lr may help");
     double tokens_per_second = 0;
     for (const Validation& v : trainer.validations())
       tokens_per_second += v.tokens_per_second / static_cast<double>(trainer.validations().size());
@@ -284,7 +287,7 @@ int run(CompareCommand& o) {
   Data data = load_data(o.train.data);
   for (const std::string& line : data.reports)
     if (!o.train.train.quiet) tell("{}\n", line);
-  if (data.train.empty()) throw InputError(o.train.data.data, 0, "has no usable sentence pairs");
+  if (data.train.empty()) throw InputError(o.train.data.name(), 0, "has no usable sentence pairs");
   leave_out_oracle(o, data);
   if (std::string chosen = fill_defaults(o.train, data); !chosen.empty() && !o.train.train.quiet)
     tell("{}\n", chosen);

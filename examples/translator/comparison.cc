@@ -25,6 +25,18 @@ std::optional<double> number_or_none(const json& j) {
   return j.is_null() ? std::nullopt : std::optional<double>(j.get<double>());
 }
 
+// JSON has no NaN: of a run that diverged, numbers are null.
+double number_or_nan(const json& j) { return number_or_none(j).value_or(NAN); }
+
+std::vector<std::vector<float>> weights_of(const json& rows) {
+  std::vector<std::vector<float>> out;
+  for (const json& row : rows) {
+    out.emplace_back();
+    for (const json& weight : row) out.back().push_back(static_cast<float>(number_or_nan(weight)));
+  }
+  return out;
+}
+
 // A column of the table: its heading, and the text of a row.
 struct Column {
   std::string name;
@@ -70,9 +82,9 @@ std::string colour(float weight) {
 constexpr double kCell = 18, kLetter = 6.2, kGap = 24;
 
 double longest(const std::vector<std::string>& words) {
-  size_t n = 0;
-  for (const std::string& w : words) n = std::max(n, w.size());
-  return static_cast<double>(n) * kLetter;
+  int n = 0;
+  for (const std::string& w : words) n = std::max(n, utf8::display_width(w));
+  return n * kLetter;
 }
 
 struct Size {
@@ -133,12 +145,12 @@ std::optional<RaceRun> race_run_from_json(const std::string& text, const std::st
                 j.at("parameters"),
                 j.at("tokens_per_second"),
                 j.at("epochs"),
-                j.at("loss"),
+                number_or_nan(j.at("loss")),
                 j.at("exact_match"),
                 j.at("bleu"),
                 number_or_none(j.at("aer")),
                 number_or_none(j.at("entropy")),
-                {j.at("source"), j.at("target"), j.at("weights")}};
+                {j.at("source"), j.at("target"), weights_of(j.at("weights"))}};
     for (const std::vector<float>& row : run.map.weights)
       if (run.map.weights.size() != run.map.target.size() || row.size() != run.map.source.size())
         return std::nullopt;

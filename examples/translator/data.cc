@@ -19,8 +19,7 @@ namespace {
 constexpr int kHeldOut = 1000;  // embedded validation and test sentences, each
 
 Data embedded(const DataOptions& options) {
-  CorpusOptions wanted{.seed = options.corpus_seed,
-                       .train = static_cast<int>(options.corpus_size),
+  CorpusOptions wanted{.train = static_cast<int>(options.corpus_size),
                        .valid = kHeldOut,
                        .test = kHeldOut,
                        .verb_final = options.verb_final};
@@ -32,7 +31,7 @@ Data embedded(const DataOptions& options) {
             .source_language = "English",
             .target_language = options.verb_final ? "verb-final French" : "French",
             .trained_on = {"embedded", kCorpusVersion, options.corpus_size,
-                           static_cast<int64_t>(options.corpus_seed), wanted.max_length, options.verb_final}};
+                           static_cast<int64_t>(wanted.seed), wanted.max_length, options.verb_final}};
   data.probes = {held_out_pair(wanted), data.valid.at(0), data.valid.at(1)};
   return data;
 }
@@ -201,7 +200,7 @@ Data load_data(const DataOptions& options) {
     data.valid = hold_out(data.train);
     drop_sources_of(data.valid, others);
     if (data.train.empty() && others.empty() && !data.valid.empty())
-      throw InputError(options.data.empty() ? options.source : options.data, 0,
+      throw InputError(options.name(), 0,
                        "has no pair whose source is not among those held out for validation: give --valid");
     if (data.valid.empty() && !(data.train.empty() && others.empty()))
       data.reports.push_back("no pair could be held out of " + first + " for validation: --valid names some");

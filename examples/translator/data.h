@@ -37,11 +37,12 @@ struct DataOptions {
   ReadOptions read;
   /// embedded training pairs
   int64_t corpus_size = 40000;
-  uint64_t corpus_seed = 1;
   /// see CorpusOptions
   bool verb_final = false;
 
   bool embedded() const { return data.empty() && source.empty(); }
+  /// What errors call the training pairs.
+  const std::string& name() const { return data.empty() ? source : data; }
   Fields fields();
 };
 

@@ -19,9 +19,8 @@ struct DiffPart {
   std::string source_words;
   /// the usual metrics' scores
   std::vector<double> a = {}, b = {};
-  int64_t won = 0, lost = 0,
-          /// sentences that b translates better than a, worse, and equally well
-          tied = 0;
+  /// sentences that b translates better than a, worse, and equally well
+  int64_t won = 0, lost = 0, tied = 0;
 };
 
 /// Of the target words that occur so often.

@@ -8,7 +8,6 @@
 #include <translator/files.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <numeric>
@@ -21,8 +20,6 @@ constexpr size_t kDoubted = 10;  // pairs that are shown of those a model believ
 
 // The whole of a file, or of standard input: it is read twice where it is to be cleaned.
 std::istringstream whole(const std::string& path) {
-  std::error_code ignored;
-  if (path != "-" && std::filesystem::is_directory(path, ignored)) throw InputError(path, 0, "is a directory");
   if (path != "-") return std::istringstream(read_file(path));
   std::string text{std::istreambuf_iterator<char>(std::cin), {}};
   return std::istringstream(std::move(text));

@@ -35,7 +35,8 @@ void add_alignments(std::vector<SentencePair>& pairs, const std::string& path, b
   int64_t number = 0;
   for (SentencePair& p : pairs) {
     // Pair n of the data stands on line p.line: skipped lines have alignments too.
-    while (number < p.line && std::getline(file, line)) ++number;
+    while (number < p.line && std::getline(file, line))
+      if (++number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
     if (number < p.line) throw InputError(path, 0, "has fewer lines than the pairs");
     auto gold = parse_moses(line);
     if (!gold) throw InputError(path, number, "is not a list of links like 0-0 1-2");

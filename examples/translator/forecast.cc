@@ -133,7 +133,7 @@ double foretold_training(const ModelConfig& config, const TrainOptions& o,
 std::string format_bytes(double bytes) {
   static const char* const kUnits[] = {"B", "kB", "MB", "GB", "TB", "PB"};
   size_t unit = 0;
-  for (; bytes >= 1000 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1000;
+  for (; bytes >= 999.5 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1000;
   return fmt::format("{:.3g} {}", bytes, kUnits[unit]);
 }
 

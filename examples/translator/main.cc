@@ -9,11 +9,9 @@
 
 #include <fmt/core.h>
 
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
@@ -378,9 +376,7 @@ int run_program(int argc, char** argv) {
   add_doctor_command(app, doctor, exit_code);
   add_replay_command(app, replay, exit_code);
   if (!app.parse(argc, argv)) exit_code = app.report();
-  if (std::fflush(stdout) != 0 || std::ferror(stdout))
-    throw std::runtime_error(fmt::format("standard output cannot be written: {}", std::strerror(errno)));
-  return exit_code;
+  return app.end(exit_code);
 }
 
 // Nobody can catch what a function that promised not to throw throws: nlohmann's constructors of a JSON value

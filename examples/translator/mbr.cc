@@ -22,7 +22,7 @@ std::vector<Translation> by_expected_utility(const Model& model, const Metric& u
     }
     ++times[at->second];
   }
-  const std::vector<double> alike = pairwise_scores(utility, texts);
+  const std::vector<double> alike = utility.pairwise(texts);
   for (size_t i = 0; i < out.size(); ++i) {
     out[i].score = 0;
     for (size_t k = 0; k < texts.size(); ++k)

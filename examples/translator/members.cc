@@ -119,7 +119,9 @@ std::vector<TrainCommand> members_of(const TrainCommand& o) {
                                   o.data.valid_source, o.data.valid_target})
     if (path == "-") refuse("needs pairs in a file: standard input can be read once");
   const int models = static_cast<int>(count);
-  int threads = o.common.threads > 0 ? o.common.threads : gradus::available_threads();
+  TrainCommand first = o;
+  if (!o.config.empty()) take_config(first, o.config);  // which may say the seed and the threads
+  int threads = first.common.threads > 0 ? first.common.threads : gradus::available_threads();
   // What was begun on a larger machine, or with more --threads than processors, goes on.
   if (o.resume && o.common.threads == 0) threads = std::max(threads, models);
   if (threads < models)
@@ -139,8 +141,8 @@ std::vector<TrainCommand> members_of(const TrainCommand& o) {
     m.train.quiet = o.train.quiet || i > 0;  // what is read is the same for all
     if (!o.resume) {
       m.model.model = o.together[i];
-      m.train.seed += i;
-      m.given.insert({"--model", "--seed"});
+      m.train.seed = first.train.seed + i;
+      m.given.insert({"--model", "--seed", "--threads"});
       keep_own_options(m, o.together);
     }
     out.push_back(std::move(m));

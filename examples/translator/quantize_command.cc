@@ -12,6 +12,7 @@ namespace translator {
 int run(QuantizeCommand& o) {
   DirectoryLock lock;
   lock.take(o.out);
+  Model::finish_replacing(o.out);
   std::error_code ignored;
   if (!o.force && std::filesystem::exists(in(o.out, "model.safetensors"), ignored))
     throw InputError(o.out, 0, "holds a model already: --force replaces it; or name another place");

@@ -62,9 +62,12 @@ void refuse_what_does_nothing(const TrainCommand& o) {
         "--precision bf16 needs a CPU with AVX512_BF16, which this one has not: --precision f32");
   if (o.resume || o.model.model == "transformer") return;  // compared with the run; told of above
   const gradus::nn::Seq2SeqConfig& n = o.model.network;
-  const bool luong = n.decoder == "luong" || (n.decoder == "auto" && n.attention != "none" &&
-                                              gradus::nn::attention_kind(n.attention).luong_order);
   const std::string attention = attention_of(o.model);
+  const bool luong = attention != "none" &&
+                     (n.decoder == "luong" ||
+                      (n.decoder == "auto" && gradus::nn::attention_kind(attention).luong_order));
+  for (const char* option : {"--decoder", "--temperature", "--top-k"})
+    refuse(option, attention != "none", "is of an attention, and --attention none has none");
   refuse("--heads", attention == "multihead", "is of attention multihead, and of a transformer");
   refuse("--window", attention == "local-m" || attention == "local-p",
          "is of the attentions local-m and local-p");
@@ -315,7 +318,7 @@ int run(TrainCommand& o) {
   if (!o.print_config)
     for (const std::string& line : data.reports) say(line);
   if (data.train.empty())
-    throw InputError(o.data.data.empty() ? o.data.source : o.data.data, 0, "has no usable sentence pairs");
+    throw InputError(o.data.name(), 0, "has no usable sentence pairs");
   const std::string chosen = fill_defaults(o, data);
   if (!o.resume) must_go_with_defaults(o);
   if (o.print_config) return print_whole(to_json(o)), 0;

@@ -110,7 +110,8 @@ double default_lr(const std::string& optimizer, const std::string& model, int64_
 ///   exponential  down to a hundredth
 ///   step         halved at 4/8, 5/8, 6/8 and 7/8 of the run, as Luong et al. 2015 over ten epochs
 ///   noam         after the warm-up with the inverse root of the steps (Vaswani et al. 2017); its peak is the
-///   base constant, plateau   as they are; a plateau halves the base itself
+///                base
+///   constant, plateau   as they are; a plateau halves the base itself
 /// All but noam's are multiplied by the share of the warm-up that is over.
 double learning_rate(const std::string& schedule, double base, double progress, int64_t step, int64_t warmup);
 

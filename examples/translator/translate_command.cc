@@ -48,7 +48,10 @@ class Translator {
     o.search.scores = o.scores || o.moses || !o.mbr.empty();
     // Every sample counts, be it as improbable as it may.
     if (o.search.exact_stop > 0) o.search.exact_stop = o.steering.sample ? 0 : o.n_best;
-    if (o.map && !model_.network->attends()) tell("translator: this model has no attention to draw\n");
+    bool attends = false;
+    ensemble_.for_each([&](const Model& each) { attends = attends || each.network->attends(); });
+    if ((o.map || o.alignments) && !attends)
+      tell("translator: this model has no attention to {}\n", o.map ? "draw" : "align words by");
   }
 
   int sentence(const std::string& text) {
@@ -78,8 +81,11 @@ class Translator {
     for (;;) {
       if (prompt) fmt::print(stderr, "> ");
       if (!input.next(text)) break;
-      if (const std::string what = unreadable_as(text); read_ == 0 && !what.empty())
-        throw InputError("standard input", 1, what);
+      if (read_ == 0) {
+        if (const std::string what = unreadable_as(text); !what.empty())
+          throw InputError("standard input", 1, what);
+        if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+      }
       take_line(text);
       if (waiting_.size() >= block) flush();
     }
@@ -99,18 +105,17 @@ class Translator {
     int64_t number;         // of the line, from 0
     Segmented source = {};  // the text, split, unless there is
     std::string fault = {};
-    // Of a paragraph: what stands behind the sentence, and whether the line ends with it.
+    // Of a paragraph: what stands behind the sentence (of a line that stays, all of it), and whether the line
+    // begins and ends with it.
     std::string space = {};
     bool begins_line = true, ends_line = true;
-    bool as_it_is = false;  // `space` is the whole line: blank, or markup
   };
 
   void take_line(const std::string& text) {
     const int64_t number = read_++;
     if (!o_.paragraphs)
       return take_sentence(text.substr(0, text.size() - text.ends_with('\r')), {.number = number});
-    if (is_markup_line(text))
-      return waiting_.push_back({.number = number, .space = text, .as_it_is = true});
+    if (is_markup_line(text)) return waiting_.push_back({.number = number, .space = text});
     const bool whole = text.size() > LineReader::kLongest || utf8::first_invalid_byte(text);  // to be told of
     const auto sentences = whole ? std::vector<SentenceOfText>{{text, ""}} : sentences_of(text);
     for (const SentenceOfText& s : sentences)

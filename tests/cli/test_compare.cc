@@ -81,7 +81,13 @@ TEST_CASE("compare trains every attention with every seed on the same data, and 
     CHECK(more.err.find("general") == std::string::npos);
   }
   SUBCASE("other settings do not mix") {
-    for (const Arguments& more : {Arguments{"--lr", "0.01"}, {"--verb-final"}}) {
+    for (const Arguments& more : {Arguments{"--lr", "0.01"},
+                                  {"--verb-final"},
+                                  {"--max-length", "12"},
+                                  {"--case", "keep"},
+                                  {"--min-count", "2"},
+                                  {"--max-vocabulary", "50"}}) {
+      CAPTURE(more[0]);
       Arguments changed = {"--attention", "none", "--seeds", "1"};
       changed.insert(changed.end(), more.begin(), more.end());
       Result other = run(race("race", changed));
@@ -203,6 +209,21 @@ TEST_CASE("compare: Ctrl-C keeps what is finished; the same command goes on") {
   CHECK(on.says("(as before)"));
 }
 
+TEST_CASE("compare: a run that learnt nothing is named, and a finished one with NaN stays finished") {
+  const Result lost = run(race("lost-race", {"--attention", "multihead", "--seeds", "1", "--lr", "1e30"}));
+  CHECK(lost.code == 1);
+  CHECK(lost.says("lost-race/multihead-42: no validation had a finite loss: a lower --lr may help\n"));
+  const Arguments again = race("nan-race", {"--attention", "dot", "--seeds", "1"});
+  REQUIRE(run(again).code == 0);
+  auto diverged = result("nan-race/dot-42");
+  diverged["loss"] = diverged["weights"][0][0] = nullptr;
+  write_file("nan-race/dot-42/race.json", json_text::dump(diverged));
+  const Result as_before = run(again);
+  CHECK(as_before.code == 0);
+  CHECK(as_before.says("loss nan"));
+  CHECK(as_before.says("(as before)"));
+}
+
 TEST_CASE("compare: wrong usage") {
   Result unknown = run(race("wrong", {"--attention", "dot,foo"}));
   CHECK(unknown.code == 2);
@@ -210,6 +231,11 @@ TEST_CASE("compare: wrong usage") {
   Result heads = run(race("wrong", {"--attention", "dot,multihead", "--hidden", "18"}));
   CHECK(heads.code == 1);
   CHECK(heads.says("[MultiheadAttention] embed_dim must be a multiple of num_heads: 18, 4"));
+  write_file("one.en", "she sings\n");
+  write_file("one.fr", "elle chante\n");
+  Result one = run({"compare", "--source", "one.en", "--target", "one.fr", "--work", "wrong", "-q"});
+  CHECK(one.code == 1);
+  CHECK(one.err == "translator: one.en: has too few pairs to hold some out\n");
   CHECK_FALSE(exists("wrong"));  // found out before anything was trained
   Result endless = run(race("wrong", {"--epochs", "0"}));
   CHECK(endless.code == 2);

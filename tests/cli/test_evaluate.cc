@@ -310,7 +310,7 @@ TEST_CASE("evaluate says what is wrong with alignments") {
   CHECK(with("0-0 1-1\n0-0 one\n").err == "translator: links:2: is not a list of links like 0-0 1-2\n");
   CHECK(with("0-0 1-1\n0-0 2-1\n").err ==
         "translator: links:2: has links outside a sentence of 2 and 2 tokens\n");
-  CHECK(with("0-0 1-1\r\n0-0 1-1\r\n").code == 0);
+  CHECK(with("\uFEFF0-0 1-1\r\n0-0 1-1\r\n").code == 0);
   const std::string two = trained_model() + "," + trained_model();
   CHECK(run({"evaluate", two, "two.tsv", "--alignments", "links"}).says("--alignments is of one model, "));
   CHECK(run({"evaluate", trained_model(), "two.tsv", "--alignments", "."}).err ==

@@ -123,6 +123,9 @@ TEST_CASE("replay knows how much guided alignment counted, and how much was drop
       CHECK(facts.at("dropout_share") >= 0);
       CHECK(facts.at("dropout_share") < 1);  // it rises over 10 passes
       CHECK(run({"replay", bundle}).code == 0);
+      facts["training_seed"] = std::numeric_limits<uint64_t>::max();  // as that of any large --seed
+      write_file(bundle + "/step.json", json_text::dump(facts));
+      CHECK(run({"replay", bundle}).err == "");
       facts["dropout_share"] = 1.5;
       write_file(bundle + "/step.json", json_text::dump(facts));
       CHECK(run({"replay", bundle}).says("\"dropout_share\" must be from 0 to 1"));

@@ -246,6 +246,10 @@ TEST_CASE("average: of one model it, of several their mean, and nothing is lost"
   const Result again = run({"average", one, "-o", "same"});
   CHECK(again.code == 1);
   CHECK(again.says("same: holds a model already: --force replaces it, --out names another place"));
+  // What a crash kept from its place is a model, too.
+  REQUIRE(shell("mkdir crashed && cp -r same crashed/ready").code == 0);
+  CHECK(run({"average", one, "-o", "crashed"}).says("crashed: holds a model already"));
+  CHECK(run({"average", one, "-o", "crashed", "--force"}).code == 0);
   REQUIRE(run(small_run("kept-run", {"--epochs", "2", "--keep", "2"})).code == 0);
   std::vector<std::string> kept;
   for (const auto& entry : std::filesystem::directory_iterator(in_scratch("kept-run/kept")))

@@ -2,8 +2,11 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
+
+#include <common/json_text.h>
 
 #include "../quick_doctest.h"
 #include "program.h"
@@ -121,6 +124,20 @@ TEST_CASE("of models trained together each takes the options of its kind") {
   CHECK(read_file("of-each/2/config.json").find("\"num_heads\": 2") != std::string::npos);
   CHECK(run({"train", "--resume", "--epochs", "2", "--out", "of-each", "-q"}).code == 0);
   CHECK(validations("of-each/2") == 2);
+}
+
+TEST_CASE("models trained together share the threads that a file says, and begin with its seed") {
+  write_file("two.json", "{\"seed\": 7, \"threads\": 2}");
+  Arguments a = small_pair("by-file", {"--epochs", "1", "--config", "two.json"});
+  const auto threads = std::find(a.begin(), a.end(), "--threads");
+  a.erase(threads, threads + 2);
+  Result r = run(a);
+  REQUIRE_MESSAGE(r.code == 0, r.err);
+  for (int i : {1, 2}) {
+    const auto own = json_text::parse(read_file("by-file/" + std::to_string(i) + "/training.json"));
+    CHECK(own.at("seed") == 6 + i);
+    CHECK(own.at("threads") == 1);
+  }
 }
 
 TEST_CASE("what cannot be trained together is said before anything begins") {

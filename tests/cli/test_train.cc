@@ -350,6 +350,10 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
   CHECK(said({"--attention", "bahdanau", "--no-input-feeding"}) ==
         "translator: --input-feeding is of Luong's order: --decoder luong, or an attention published with "
         "it\n");
+  for (const auto& [option, value] :
+       {std::pair{"--decoder", "luong"}, {"--temperature", "0.5"}, {"--top-k", "2"}})
+    CHECK(said({"--attention", "none", option, value}) ==
+          "translator: " + std::string(option) + " is of an attention, and --attention none has none\n");
   CHECK(said({"--residual"}) == "translator: --residual needs --layers or --decoder-layers of 2 or more: the "
                                 "first has none below it\n");
   CHECK(said({"--links", "learnt"}) ==

@@ -95,6 +95,7 @@ TEST_CASE("translate: one line out for each line in; empty lines, CRLF, a BOM an
   CHECK(r.code == 0);
   CHECK(r.err.empty());
   CHECK(r.out == eats + "\n\n\n" + sings + eats);
+  CHECK(translate({"--paragraphs"}, {.input = "\xEF\xBB\xBF<p>\n"}).out == "<p>\n");
   CHECK(translate({}, {.input = ""}).out == "");
   CHECK(translate({}, {.input = "\n"}).out == "\n");
   // More lines than go through together, in order, on any number of threads.
@@ -177,6 +178,9 @@ TEST_CASE("translate: a line longer than learned positions costs no other its tr
   Result none_fits = run({"translate", learned_model(), "--min-length", "9", "--max-length", "5", "he sings"});
   CHECK(none_fits.code == 2);
   CHECK(none_fits.err == "translator: --min-length 9 is more than --max-length 5\n");
+  // More than the 2 S + 10 words that are the usual limit.
+  const std::string longer = run({"translate", learned_model(), "--min-length", "40", "he sings"}).out;
+  CHECK(std::count(longer.begin(), longer.end(), ' ') >= 35);  // a word may join the one before: "l'"
   // Several lines out for each line in, with its number: one stands for it.
   Result best = run({"translate", learned_model(), "--n-best", "3"}, {.input = words(300) + "\nhe sings\n"});
   CHECK(best.code == 1);
@@ -297,6 +301,12 @@ TEST_CASE("translate --attention-map: a table without colours, colours where the
   Result both = translate({"she eats apples", "--attention-map"},
                           {.environment = {{"FORCE_COLOR", "1"}, {"NO_COLOR", "1"}}});
   CHECK(both.out == plain.out);
+  // One of several that attends is enough, whichever is the first.
+  REQUIRE(run(small_run("not-attending", {"--attention", "none", "--epochs", "1"})).code == 0);
+  for (const char* option : {"--attention-map", "--alignments"})
+    CHECK(run({"translate", "not-attending," + trained_model(), "she eats apples", option}).err.empty());
+  CHECK(run({"translate", "not-attending", "she eats apples", "--alignments"}).err ==
+        "translator: this model has no attention to align words by\n");
 }
 
 TEST_CASE("translate answers a line before it waits for the next one") {

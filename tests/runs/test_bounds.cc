@@ -191,4 +191,5 @@ TEST_CASE(
   CHECK(holds(why_too_large(c), "of memory here"));
   CHECK_THROWS_AS(Model(c, Vocabulary(), Vocabulary(), 1), gradus::Error);
   CHECK(format_bytes(3.24e9) == "3.24 GB");
+  CHECK(format_bytes(999.7e3) == "1 MB");
 }

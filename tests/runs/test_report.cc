@@ -145,6 +145,13 @@ TEST_CASE("a run without validation sentences has no validation, not one of loss
   CHECK(read("")["validated"] == true);
 }
 
+TEST_CASE("the perplexity of a run that diverges is no line of digits") {
+  std::istringstream log(R"({"event":"validation","epoch":1,"step":1,"valid_loss":2.5,"perplexity":1e40})");
+  const std::string text = lens::report_text(lens::read_run("a run", log, nullptr), {.width = 80});
+  CHECK(text.find("2.500 -> 2.500\n") != std::string::npos);
+  CHECK(text.find("1e+40 -> 1e+40\n") != std::string::npos);
+}
+
 TEST_CASE("of a model of pieces losses are counted by piece, and the probe's words are put together") {
   const std::string more =
       R"(,"probe":{"source":"a cat","reference":null,"output":"le chat","source_words":["cat","</s>"],)"

@@ -72,6 +72,15 @@ TEST_CASE("pairs become ids, with their links where the model takes them") {
   }
 }
 
+TEST_CASE("links may stand in any order") {
+  auto pairs = tiny::pairs();
+  const Model model = tiny::model();
+  const auto before = encode(pairs, model, {.links = true});
+  for (SentencePair& p : pairs) std::reverse(p.alignment->sure.begin(), p.alignment->sure.end());
+  const auto after = encode(pairs, model, {.links = true});
+  for (size_t i = 0; i < pairs.size(); ++i) CHECK(after[i].links == before[i].links);
+}
+
 TEST_CASE("many sentences translated together come out as each does alone, in their order, on any threads") {
   Model model = tiny::model();
   std::vector<std::string> texts;
