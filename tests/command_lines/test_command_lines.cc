@@ -130,6 +130,20 @@ std::vector<Wrong> all_wrong() {
       out.push_back({LENS, a, std::string("no place for \"he \xEF\xBF\xBD[31m\" after ") + places +
                                   "; a sentence of several words stands in quotes"});
     }
+  for (const char* command : {"explain", "graph", "flow"}) {
+    const std::string sentence =
+        "lens: the sentence is empty; write one in quotes, \"she sings\", or leave it out";
+    const std::string model =
+        "lens: the model directory is empty; name one that `translator train` made, or leave it out";
+    out.push_back({LENS, {command, "m", ""}, sentence});
+    out.push_back({LENS, {command, "", "she sings"}, model});
+    out.push_back({LENS, {command, ""}, command == std::string("flow") ? model : sentence});
+    out.push_back({LENS, {command, "--transformer", ""}, sentence});
+  }
+  // A sentence that is too long for a file's name.
+  out.push_back({LENS,
+                 {"flow", "--transformer", std::string(300, 'a'), "--length", "10"},
+                 "lens: --length is of random words; a sentence has its own"});
   // What there is not.
   for (const char* program : {TRANSLATOR, LENS, BENCH}) {
     out.push_back({program, {}, "A subcommand is required"});
@@ -215,6 +229,15 @@ TEST_CASE("what has no such name is told the nearest one that there is") {
   CHECK(count(said(BENCH, {"train", "--size", "toyy"}), "(known: toy, small, base); hint: toy?") == 1);
   CHECK(said(BENCH, {"tarin"}) ==
         "bench: there is no command \"tarin\", only train, decode, floor, ops, scale; hint: train?\n");
+}
+
+TEST_CASE("whole numbers are decimal, whatever zeros stand in front") {
+  for (const auto& [value, pairs] : {std::pair("010", 10), {"08", 8}, {"-0", -1}}) {
+    const Result r = run_program({TRANSLATOR, "corpus", "--count", value});
+    INFO(value << ": " << r.err);
+    CHECK(r.code == (pairs < 0 ? 2 : 0));
+    if (pairs > 0) CHECK(lines_of(r.out).size() == static_cast<size_t>(pairs));
+  }
 }
 
 TEST_CASE("--help and --version are no errors") {
@@ -312,6 +335,18 @@ TEST_CASE("lens refuses options that would do nothing, and two texts on one outp
     CHECK(r.out == "");
   }
   CHECK_FALSE(exists("x"));
+}
+
+TEST_CASE("bench says that its output cannot be written, of help and of processes of its own as well") {
+  if (!std::filesystem::exists("/dev/full")) return;
+  for (const char* words : {"--help", "train --size toy --losses 1",
+                            "train --size toy --variant all --steps 1 --warmup 0 --json"}) {
+    const Result r = run_program({"/bin/sh", "-c", std::string("\"$B\" ") + words + " >/dev/full"},
+                                 {.environment = {{"B", BENCH}}});
+    INFO(words << ": " << r.err);
+    CHECK(r.code == 1);
+    if (!std::string(words).ends_with("--json")) CHECK(r.says("bench: standard output cannot be written: "));
+  }
 }
 
 TEST_CASE("a file that cannot be written is told before the work is done") {

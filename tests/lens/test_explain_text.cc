@@ -16,8 +16,8 @@ TEST_CASE("uniform attention has no gradient of scores, and the text claims none
   lens::Dissection d = subject.dissect();
   lens::SentenceTrace trace = lens::trace_sentence(d);
   const std::string text = lens::explain_text(subject, d, trace, {.width = 100});
-  CHECK(text.find("\nNo score pull: nothing that is learned leads to the scores, and no gradient arrives "
-                  "there.\n") != std::string::npos);
+  CHECK(text.find("\nNo score pull: nothing that is learned leads to the scores, and no gradient\n"
+                  "arrives there.\n") != std::string::npos);
   CHECK(text.find("Score pull, ") == std::string::npos);
   CHECK(text.find("sum of dL/de_j") == std::string::npos);
   CHECK(text.find("       none |") != std::string::npos);
@@ -57,7 +57,7 @@ TEST_CASE("the text's own numbers, put into the text's formula, give its gradien
            // So sharp that some weights are tiny.
            Case{{.temperature = 0.02}, "dL/de_j = alpha_j g.(h_j - c) / 0.02, g = dL/dc.\n"},
            Case{{.attention = "multihead", .temperature = 2},
-                "dL/de_j = alpha_j g.(v_j - mix) / 2, g = dL/dc, v_j = W_o W_v h_j, "
+                "dL/de_j = alpha_j g.(v_j - mix) / 2, g = dL/dc,\nv_j = W_o W_v h_j, "
                 "mix = sum_j alpha_j v_j, of each head.\n"},
        }) {
     CAPTURE(c.formula);
@@ -83,6 +83,18 @@ TEST_CASE("the text's own numbers, put into the text's formula, give its gradien
     const bool said = text.find(", divided by the temperature ") != std::string::npos;
     CHECK(said == (c.model.temperature != 1));
   }
+}
+
+TEST_CASE("a long word keeps the table's columns, and a space alone has a name") {
+  lens::Subject subject = lens::test::subject();
+  subject.target.words[0] = std::string(40, 'x');
+  subject.target.words[1] = "";
+  std::istringstream lines(lens::said_words(subject, {{4, 4, 0.5, 0.25}, {4, 5, 0.5, 0.25}}));
+  std::string head, first, second;
+  std::getline(lines, head), std::getline(lines, first), std::getline(lines, second);
+  CHECK(first.find("0.5000") + 6 == head.find(" p ") + 2 + std::string("…").size() - 1);
+  CHECK(second.find("0.5000") + 6 == head.find(" p ") + 2 + std::string("▁").size() - 1);
+  CHECK(second.starts_with("▁ (space)"));
 }
 
 TEST_CASE("small weights keep their digits") {

@@ -16,6 +16,7 @@
 #include <common/json_text.h>
 #include "page/schema.h"
 #include "subjects.h"
+#include <common/utf8.h>
 
 using namespace lens;
 
@@ -42,6 +43,14 @@ std::string saved(const std::filesystem::path& folder, const std::string& attent
   std::string out = (folder / attention).string();
   model.save_description(out);
   model.save_weights(out);
+  return out;
+}
+
+// Of a vocabulary all but the specials, backwards, a line each.
+std::string reversed_words(const translator::Vocabulary& v) {
+  std::string out;
+  for (int64_t id = v.size() - 1; id >= translator::Vocabulary::kSpecials; --id)
+    out += v.token(static_cast<int32_t>(id)) + "\n";
   return out;
 }
 
@@ -218,6 +227,16 @@ TEST_CASE("a model beside one without attention") {
   o.out = (folder.path() / "flow.html").string();
   CHECK(flow(o) == 0);
   CHECK(text_of(o.out).find("trained without attention") != std::string::npos);
+  {  // as many words, but in another order
+    std::istringstream words("<unk>\n<pad>\n<s>\n</s>\n" + reversed_words(other.source));
+    translator::Vocabulary turned = translator::Vocabulary::load(words, "turned");
+    REQUIRE(turned.size() == other.source.size());
+    FlowOptions wrong = o;
+    wrong.versus = (folder.path() / "turned").string();
+    translator::Model(other.config, turned, other.target, 2).save_description(wrong.versus);
+    std::filesystem::copy(o.versus + "/model.safetensors", wrong.versus + "/model.safetensors");
+    CHECK_THROWS_WITH_AS(flow(wrong), "the two models must have one vocabulary", UsageError);
+  }
   std::swap(o.model, o.versus);
   CHECK_THROWS_AS(flow(o), UsageError);
   std::swap(o.model, o.versus);
@@ -308,6 +327,15 @@ TEST_CASE("text, picture, trace and page of a flow") {
   CHECK(text.starts_with("A <title>\n"));
   CHECK(text.find("word 1 gets " + as_fraction(r.without.median[0]) + " word 10") != std::string::npos);
   CHECK(text.find("How.") != std::string::npos);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with("  ")) CHECK(translator::utf8::display_width(line) <= 80);  // sentences
+  // Under a long sentence not every word has room, and no word is long enough to reach what is below.
+  FlowResult wordy = untrained("gru", false, 40, 1);
+  wordy.source = std::vector<std::string>(40, std::string(20, 'w'));
+  const std::string slanted = flow_svg(wordy, titles);
+  CHECK(test::count(slanted, "rotate(") == 20);
+  CHECK(slanted.find(std::string(12, 'w')) == std::string::npos);
   std::string svg = flow_svg(r, titles);
   CHECK(svg.starts_with("<svg"));
   CHECK(svg.ends_with("</svg>\n"));
@@ -327,6 +355,9 @@ TEST_CASE("text, picture, trace and page of a flow") {
   CHECK(trace["results"][0]["with"]["map"].size() == 4);
   trace["results"][0]["with"]["median"][0] = nullptr;
   CHECK(!problems(trace, trace_schema()).empty());
+  CHECK(power(-5.5) == "10^-5.5");
+  CHECK(power(-0.04) == "10^0.0");
+  CHECK(power(-INFINITY) == "0");
   CHECK(as_fraction(-5.5) == "1/300000 of");
   CHECK(as_fraction(-1) == "1/10 of");
   CHECK(as_fraction(0.08) == "1.2 times as much as");

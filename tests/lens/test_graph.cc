@@ -163,6 +163,7 @@ TEST_CASE("trace, text and page of a graph") {
   CHECK(text.starts_with("The loss of \"chat\" (step 2): "));
   CHECK(count(text, "\n") == m.graph.modules.size() + 3);
   CHECK(text.find("the loss\n") != std::string::npos);
+  CHECK(text.find("annotations (") != std::string::npos);  // of no word
 }
 
 TEST_CASE("a Transformer's graph: a box for each word, part and layer, and a scope for each head") {

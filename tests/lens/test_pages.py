@@ -433,7 +433,7 @@ def check_pages(wrong):
         checks = page.ask('lens.data.checks.length')
         check(page.ask('document.getElementById("check-badge").className') == ('badge bad' if wrong else 'badge good'), name + ': the verdict')
         titles = page.ask('[...document.querySelectorAll("#maps h3")].map((h) => h.textContent).join()')
-        check(titles == 'yours,numeric,difference' if wrong else titles.startswith('yours and numeric, equal to '),
+        check(titles == 'yours,numeric,difference' if wrong else titles.startswith('backward and numeric, equal to '),
               '%s: three heat maps, or one where they are equal: %s' % (name, titles))
         outlined = page.ask('[...document.querySelectorAll("#maps table")].map((t) => t.querySelectorAll("td.wrong").length).join()').split(',')
         check(len(set(outlined)) == 1 and (int(outlined[0]) > 0) == wrong, '%s: what differs is outlined, nothing else: %s' % (name, outlined))

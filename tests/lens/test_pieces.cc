@@ -160,7 +160,7 @@ TEST_CASE("with --pieces the same numbers come piece by piece") {
   std::string text = explain_text(pieces.subject, pieces.d, pieces.trace, {.width = 100});
   CHECK(text.find(" of cat") == std::string::npos);
   CHECK(text.find("\xe2\x96\x81the") != std::string::npos);
-  const char* legend = "; \xe2\x96\x81 is the space before a word.";
+  const char* legend = "; \xe2\x96\x81 is the space\nbefore a word.";
   CHECK(text.find(legend) != std::string::npos);
   CHECK(text.find("Maps show words") == std::string::npos);
   CHECK(text.find("source piece") != std::string::npos);
@@ -209,7 +209,7 @@ TEST_CASE("the flow of a word is that of its pieces together") {
   CHECK(r.with.median[0] == about(std::log10(lengths.full[0] / lengths.full[4]), 1e-9));
   FlowTitles titles{.title = "A title", .model = "small", .pieces = "added"};
   CHECK(std::string(unit_of(r, titles)) == "word");
-  CHECK(flow_text(r, titles).find("the gradients of a word's pieces are added") != std::string::npos);
+  CHECK(flow_text(r, titles).find("the gradients of a word's pieces are\nadded") != std::string::npos);
   json trace = flow_json({r}, titles, 0);
   CHECK(trace["pieces"] == "added");
   auto found = problems(trace, trace_schema());

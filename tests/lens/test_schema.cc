@@ -84,6 +84,7 @@ TEST_CASE("so do logs of checks") {
   CHECK(log["checks"][1]["ok"] == false);
   CHECK_THROWS_WITH(lens::read_check_log("/nowhere"),
                     doctest::Contains("/nowhere cannot be read; hint: LENS_CHECK_LOG=/nowhere"));
+  CHECK_THROWS_WITH(lens::read_check_log("/"), "/: is a directory");
 }
 
 TEST_CASE("a log of checks is held to the schema: file, line and field are named") {

@@ -283,6 +283,9 @@ TEST_CASE("what a model cannot do is said") {
         }).find("422 \"zork\" is not in the model's vocabulary") == 0);
   CHECK(asked("general", [](auto& q) { q.prefix = {100}; }) == "422 the model has no word 100 to begin with");
   CHECK(asked("general", [](auto& q) { q.prefix = {1}; }) == "422 the model has no word 1 to begin with");
+  CHECK(asked("general", [](auto& q) { q.prefix = {4, 3}; }) == "");
+  CHECK(asked("general", [](auto& q) { q.prefix = {4, 3, 4}; }) ==
+        "422 a translation ends with its first </s>");
   CHECK(asked("general", [](auto& q) { q.hidden = {5}; }) ==
         "422 there is no source word 5 to mask: they are 0 to 4, </s> the last");
   CHECK(asked("general", [](auto& q) { q.hidden = {0, 1, 2, 3, 4}; }).find("422 all words are masked") == 0);
@@ -295,6 +298,23 @@ TEST_CASE("what a model cannot do is said") {
           q.seed = 1;
           all().beam(all().prepare(q));
         }).find("422 a beam takes") == 0);
+}
+
+TEST_CASE("what a model that has diverged makes of a word is nan, as in traces, and not missing") {
+  const std::string directory = served_files().file("diverged");
+  translator::Model model = translator::Model::load(lens::own_model());
+  for (const auto& p : gradus::nn::named_parameters(*model.network))
+    p.parameter->assign(gradus::Tensor::full(p.parameter->shape(), 3e38));
+  model.save_description(directory);
+  model.save_weights(directory);
+  const ServedModels answers({directory});
+  const ServeRequest q = asking("", "she sings");
+  const Told t = told(answers, q);
+  CHECK(t.tokens[0]["probability"] == "nan");
+  CHECK(t.end["log_probability"] == "nan");
+  const json tree = answers.beam(answers.prepare(q));
+  CHECK(tree["nodes"][0]["log_probability"] == "nan");
+  CHECK(tree["translations"][0]["log_probability"] == "nan");
 }
 
 TEST_CASE("pieces are shown as the words they make") {

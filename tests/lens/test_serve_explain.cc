@@ -37,13 +37,8 @@ ExplainRequest about_word(const ServeRequest& asked, const Told& told, int64_t w
           .word = word};
 }
 
-std::string refusal_of_fields(const std::map<std::string, std::string>& fields) {
-  return refusal([&] {
-    read_explain([&](const std::string& field) {
-      const auto at = fields.find(field);
-      return at == fields.end() ? std::nullopt : std::optional(at->second);
-    });
-  });
+std::string refusal_of_fields(const std::multimap<std::string, std::string>& fields) {
+  return refusal([&] { read_explain(fields); });
 }
 
 }  // namespace
@@ -163,6 +158,11 @@ TEST_CASE("the fields of an address are within their bounds") {
   for (const char* bad : {"", "0", "nan", "1e999", "{}"})
     CHECK(refusal_of_fields({{"attention_temperature", bad}}) ==
           "400 \"attention_temperature\" must be a number from 0.05 to 20");
+  CHECK(refusal_of_fields({{"attention_temprature", "2"}}) ==
+        "400 there is no field \"attention_temprature\"; those there are: attention_temperature, model, "
+        "target, text, tokens, word");
+  CHECK(refusal_of_fields({{"\xff", ""}}).find("400 there is no field \"\xef\xbf\xbd\"") == 0);
+  CHECK(refusal_of_fields({{"text", "he"}, {"text", "she"}}) == "400 \"text\" is given twice");
   CHECK(refusal_of_fields({{"word", "-1"}}) == "400 \"word\" must be the number of a word, from 0");
   CHECK(refusal_of_fields({{"text", "\xff"}}) == "400 \"text\" is no text: byte 1 (0xff) is not valid UTF-8");
 }

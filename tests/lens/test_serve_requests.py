@@ -170,6 +170,8 @@ def bad_requests(server):
         ('too many tokens', get('/explain?model=model&text=he+sings&tokens=4' + ',4' * 60), {422}, '60 at most'),
         ('a temperature that is none', get('/explain?model=model&text=he+sings&attention_temperature=-1'), {400}, 'from 0.05 to 20'),
         ('an explanation of bytes', get('/explain?model=model&text=%ff'), {400}, 'not valid UTF-8'),
+        ('a field of an address that there is not', get('/explain?model=model&text=he+sings&attention_temprature=2'), {400}, 'no field'),
+        ('a field of an address twice', get('/explain?model=model&text=he+sings&text=she+sings'), {400}, 'given twice'),
         ('an explanation of nothing', get('/explain?model=model'), {422}, 'has no words'),
         ('an explanation too long', get('/explain?model=model&text=' + 'a+' * 100), {422}, '60 at most'),
     ]
@@ -331,6 +333,15 @@ def command_line(lens, work):
     answer = short.raw(request('GET /models HTTP/1.1', host='127.0.0.1:%d' % short.port))
     check(status_of(answer) == 200, '--host 127.1 goes by the name that browsers call it: %s' % answer[:60])
     short.end()
+    try:
+        long = served.Served(lens, '--host', '0:0:0:0:0:0:0:1', cwd=work)
+        with socket.create_connection(('::1', long.port), 5) as s:
+            s.sendall(request('GET /models HTTP/1.1', host='[::1]:%d' % long.port))
+            answer = served.everything(s)
+        check(status_of(answer) == 200, '--host 0:0:0:0:0:0:0:1 likewise: %s' % answer[:60])
+        long.end()
+    except RuntimeError:
+        print('[skipped] no IPv6 here: a long address was not listened at')
     for arguments, status, words in ((['nowhere'], 1, 'no such model directory'), (['--port', '70000'], 2, '--port'), (['--host', 'no.such.invalid'], 1, 'lens: cannot listen')):
         ran = subprocess.run([lens, 'serve', *arguments], capture_output=True, text=True, cwd=work, timeout=60)
         check(ran.returncode == status and words in ran.stderr, '%s: %s' % (arguments, ran))

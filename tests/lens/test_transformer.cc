@@ -290,6 +290,15 @@ TEST_CASE(
     CHECK(text.find("unknown: Zork <unk>\n") != std::string::npos);
     CHECK(text.find("LayerNorm opened") != std::string::npos);
     CHECK(text.find('\x1b') == std::string::npos);
+    // What is no number is the worst, though others come after it.
+    CHECK(text.find(" nan\n") == std::string::npos);
+    auto& checks = x.trace.checks;
+    const auto one = std::find_if(checks.begin(), checks.end(), [&](const tf::Compared& c) {
+      return c.part == x.trace.spot.part && c.step == x.trace.shown && c.station == "x";
+    });
+    REQUIRE(one != checks.end());
+    one->error = NAN;
+    CHECK(tf::text_of({x.subject, x.d, x.trace}, {.width = 100}).find(" nan\n") != std::string::npos);
   }
 }
 

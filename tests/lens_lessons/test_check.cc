@@ -8,9 +8,12 @@
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 
 #include "../quick_doctest.h"
+#include "../scratch.h"
 #include "exercises/exercises.h"
 
 using namespace gradus;
@@ -346,6 +349,19 @@ TEST_CASE("check_model: parameters that nothing depends on are an error") {
   CHECK(p.code == 1);
   CHECK(p.says("✗ ignored"));
   CHECK(p.says("The result does not depend on unused.weight"));
+}
+
+TEST_CASE("check: of a wrong result, too, what is logged is how large the error is beside the numbers") {
+  scratch::Directory directory;
+  const std::string path = directory.file("check.log");
+  setenv("LENS_CHECK_LOG", path.c_str(), 1);
+  auto f = [](const std::vector<Var>& in) { return sum(in[0] + in[1]); };  // 400, where it is 30000
+  Tensor a = Tensor::full({1}, 100, DType::f64), b = Tensor::full({1}, 300, DType::f64);
+  printed([&] { return lens::check("off", f, {{"s", a}, {"h_j", b}}, {.exercise = "one-score"}); });
+  unsetenv("LENS_CHECK_LOG");
+  std::string line;
+  std::getline(std::ifstream(path), line);
+  CHECK_MESSAGE(line.find("\"error\":0.986666667,\"tolerance\":1e-09") != std::string::npos, line);
 }
 
 TEST_CASE("exercises: the right answer passes its own check, and every suspect is recognised as itself") {

@@ -329,6 +329,12 @@ TEST_CASE("docs/lessons.md: the listing compiles and passes, the chapters and la
   CHECK(Course("lab").units().size() == 16);
 }
 
+TEST_CASE("a folder that cannot be made is named") {
+  Ran r = run(kLens + " lesson 1 -q --folder /dev/null/x");
+  CHECK(r.code == 1);
+  CHECK(r.says("lens: /dev/null/x cannot be made: Not a directory\n"));
+}
+
 TEST_CASE("lens check: all registered operations agree with finite differences") {
   Ran list = run(kLens + " check");
   CHECK(list.code == 0);
@@ -341,6 +347,9 @@ TEST_CASE("lens check: all registered operations agree with finite differences")
   CHECK_MESSAGE(all.code == 0, all.out.substr(0, 2000));
   CHECK(all.says(" cases, 0 wrong"));
   CHECK(run(kLens + " check softmax --reference").code == 0);
+  Ran of_none = run(kLens + " check --reference");
+  CHECK(of_none.code == 2);
+  CHECK(of_none.says("lens: --reference wants the name of an operation, or --all"));
   Ran none = run(kLens + " check sofmax");
   CHECK(none.code == 2);
   CHECK(none.says("lens: there is no operation sofmax: " + kLens + " check lists them; hint: softmax?"));

@@ -11,9 +11,7 @@
 #include <common/command_line.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -64,13 +62,22 @@ void add_pieces(const Command& c, std::shared_ptr<Options> o) {
          "Show the pieces that the model reads and writes, not the words that they make");
 }
 
+// What one word by itself is.
+enum class Alone { model, sentence };
+
 // Words that stand alone come as many as there are, so that none is forgotten.
-// @throws UsageError where they have no place among these, "[MODEL] [SENTENCE]".
-void require_places(const std::vector<std::string>& words, const std::string& places) {
+// @throws UsageError where they have no place among these, "[MODEL] [SENTENCE]", and where one is empty.
+void require_places(const std::vector<std::string>& words, const std::string& places, Alone alone) {
   if (words.size() > 2)
     throw lens::UsageError(
         fmt::format("no place for \"{}\" after {}; a sentence of several words stands in quotes",
                     translator::utf8::fit(translator::utf8::printable(words[2]), 40), places));
+  const auto empty = std::find(words.begin(), words.end(), "");
+  if (empty == words.end()) return;
+  const bool sentence = words.size() == 1 ? alone == Alone::sentence : empty != words.begin();
+  throw lens::UsageError(sentence ? "the sentence is empty; write one in quotes, \"she sings\", or leave it out"
+                                  : "the model directory is empty; name one that `translator train` made, or "
+                                    "leave it out");
 }
 
 // The words, too, are put into the options by what they are.
@@ -80,7 +87,8 @@ std::function<void()> add_sentence(const Command& c, std::shared_ptr<Options> o,
   c.option("model-and-sentence", *words,
            "Model directory (made by `translator train`) and source sentence; one of them alone is the "
            "sentence, if there is no such directory")
-      .type_name("[MODEL] [SENTENCE]");
+      .type_name("[MODEL] [SENTENCE]")
+      .with_empty();
   c.option("-t,--target", o->target, "What it should say (default: what the model says)");
   c.option("-s,--step", o->step,
            "Target word to show first, or piece of one, from 1 (default: the one with the largest loss)")
@@ -91,7 +99,7 @@ std::function<void()> add_sentence(const Command& c, std::shared_ptr<Options> o,
   add_pieces(c, o);
   auto finish = add_out(c, o, name);
   return [=] {
-    require_places(*words, "[MODEL] [SENTENCE]");
+    require_places(*words, "[MODEL] [SENTENCE]", Alone::sentence);
     lens::take_words(*o, *words);
     finish();
   };
@@ -141,7 +149,8 @@ void add_flow(const Command& app, int& code) {
       "flow", "The short cut: how much gradient reaches each source word, with and without attention");
   c.option("model-and-sentence", *words,
            "Model directory, and a sentence to show it on (default: fresh networks on random words)")
-      .type_name("[MODEL [SENTENCE]]");
+      .type_name("[MODEL [SENTENCE]]")
+      .with_empty();
   auto target = c.option("-t,--target", o->target, "What the model should say (default: what it says)");
   auto small = c.flag("--transformer", o->transformer,
                       "In place of a model directory: the small Transformer that comes with lens");
@@ -189,10 +198,11 @@ void add_flow(const Command& app, int& code) {
       "--depth: factors are |dL/dx_1| / |dL/dx_N|, x_l what layer l of N reads, and the same of weights; see "
       "docs/transformer.md.");
   c.callback([=, &code] {
-    require_places(*words, "[MODEL [SENTENCE]]");
+    require_places(*words, "[MODEL [SENTENCE]]", small.given() ? Alone::sentence : Alone::model);
     if (std::exchange(o->transformer, false))
       words->insert(words->begin(), lens::own_model("model-transformer"));
-    const bool two = words->size() == 2 && small.given() && std::filesystem::is_directory((*words)[1]);
+    std::error_code none;  // a sentence may be too long for a name
+    const bool two = words->size() == 2 && small.given() && std::filesystem::is_directory((*words)[1], none);
     if (two || words->size() > 2)
       throw lens::UsageError("--transformer: it stands for a model of its own; a sentence alone goes with it");
     if (words->empty() && target.given()) throw lens::UsageError("--target needs a model");
@@ -377,13 +387,12 @@ int main(int argc, char** argv) {
   add_blame(app, code);
   add_ablate(app, code);
   add_serve(app, code);
-  const std::string kNoOutput = "standard output cannot be written: ";
   auto failed = [](const std::string& what, int status) {
     translator::tell("lens: {}\n", what);
     return status;
   };
   try {
-    if (!app.parse(argc, argv)) return app.report();
+    return app.end(app.parse(argc, argv) ? code : app.report());
   } catch (const lens::UsageError& e) {
     return failed(e.what(), 2);
   } catch (const gradus::NotFinite& e) {  // its line is what to look at
@@ -391,10 +400,9 @@ int main(int argc, char** argv) {
   } catch (const gradus::Error& e) {
     return failed(lens::reason(e), 1);
   } catch (const std::system_error& e) {  // of fmt::print, which does not say where it could not write
-    return failed(std::ferror(stdout) ? kNoOutput + e.code().message() : e.what(), 1);
+    return failed(
+        std::ferror(stdout) ? "standard output cannot be written: " + e.code().message() : e.what(), 1);
   } catch (const std::exception& e) {
     return failed(e.what(), 1);
   }
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) return failed(kNoOutput + std::strerror(errno), 1);
-  return code;
 }

@@ -26,21 +26,15 @@ AblateEpoch look(const AblateTask& task, const ToyTranslator& model, const Digit
   out.loss = r.loss.item();
   out.accuracy = static_cast<double>(r.right) / static_cast<double>(L * B);
   out.alignment.assign(static_cast<size_t>(L), std::vector<double>(static_cast<size_t>(L), 0));
-  int64_t hits = 0;
   for (int64_t t = 0; t < L; ++t)
     for (int64_t b = 0; b < B; ++b) {
-      int64_t largest = 0;
       auto weight = [&](int64_t j) { return r.weights.at((t * B + b) * L + j); };
-      for (int64_t j = 0; j < L; ++j) {
+      for (int64_t j = 0; j < L; ++j)
         out.alignment[static_cast<size_t>(t)][static_cast<size_t>(j)] += weight(j) / static_cast<double>(B);
-        if (weight(j) > weight(largest)) largest = j;
-      }
       int64_t place = position_of(task, t);
       out.on_place += weight(place) / static_cast<double>(L * B);
       if (place + 1 < L) out.one_later += weight(place + 1) / static_cast<double>(L * B);
-      hits += largest == place;
     }
-  out.hits = static_cast<double>(hits) / static_cast<double>(L * B);
   return out;
 }
 

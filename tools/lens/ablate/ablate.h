@@ -75,8 +75,6 @@ struct AblateEpoch {
   double on_place = 0;
   /// weight on the position after it, whose state has just read the digit too
   double one_later = 0;
-  /// share of digits for which the position itself has the largest weight
-  double hits = 0;
   Ways ways;
   /// [T, L], mean weights
   std::vector<std::vector<double>> alignment;

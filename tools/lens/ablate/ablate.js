@@ -6,7 +6,7 @@
   const W = 260, H = 120, left = 34, right = 8, top = 8, bottom = 20;
   $("theme").append(themeButton());
   $("about").textContent = `Task: ${task.kind === "copy" ? "repeat" : "reverse"} ${task.length} digits. GRU encoder in one direction and GRU decoder of ${task.hidden} units, additive attention; ` +
-    `${task.epochs} epochs of ${task.steps} batches of ${task.batch}, Adam at ${task.lr}, seed ${task.seed}.`;
+    `${task.epochs} epoch${task.epochs === 1 ? "" : "s"} of ${task.steps} batches of ${task.batch}, Adam at ${task.lr}, seed ${task.seed}.`;
   data.findings.forEach((text) => $("findings").append(el("li", {}, text)));
 
   const words = Array.from({length: task.length}, (_, i) => String(i + 1));

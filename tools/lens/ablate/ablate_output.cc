@@ -120,7 +120,6 @@ json to_json(const AblateTask& task, const std::vector<Ablation>& all) {
     json epochs = json::array(), repeats = json::array();
     for (const AblateEpoch& e : a.epochs) {
       json one = outcome(e);
-      one["hits"] = number(e.hits);
       one["ways"] = {{"value", number(e.ways.value)},
                      {"score", number(e.ways.score)},
                      {"recurrent", number(e.ways.recurrent)}};

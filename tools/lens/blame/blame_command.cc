@@ -79,7 +79,7 @@ json to_json(const std::string& model, size_t sentences, const Agreement& found)
 
 std::string to_text(const std::string& model, size_t sentences, const Agreement& found) {
   std::string out = fmt::format(
-      "{}, {} sentence{}: {} target words, {:.1f} source words each, </s> included\n\n"
+      "{}, {} sentence{}: {} target word{}, {:.1f} source words each, </s> included\n\n"
       "  weights   attention that the source word gets\n"
       "  |dL/dh|   gradient that reaches its annotation: the blame of lens explain\n"
       "  |dL/dx|   gradient that reaches its embedding\n"
@@ -89,15 +89,15 @@ std::string to_text(const std::string& model, size_t sentences, const Agreement&
       "-1: the other way round), mean and standard deviation over target words; and how often both put the\n"
       "same source word first (by chance {:.0f} %).\n\n{:<24}{:>18}{:>18}\n",
       translator::utf8::printable(model), sentences, sentences == 1 ? "" : "s", found.source_words.size(),
-      mean(found.source_words),
+      found.source_words.size() == 1 ? "" : "s", mean(found.source_words),
       100 * mean(found.chance), "", "rank correlation", "same first word");
   for (const Pair& p : found.pairs)
     out += fmt::format("  {:<10}{:<12}{:>18}{:>16.0f} %\n", kNames[p.a], kNames[p.b],
                        translator::text_of(translator::spread_of(p.ranks), 1, 2), 100 * mean(p.same_first));
   if (found.undefined > 0)
     out +=
-        fmt::format("\nNot counted: {} target words with an answer that is the same for all source words.\n",
-                    found.undefined);
+        fmt::format("\nNot counted: {} target word{} with an answer that is the same for all source words.\n",
+                    found.undefined, found.undefined == 1 ? "" : "s");
   return out;
 }
 

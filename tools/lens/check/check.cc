@@ -1,5 +1,6 @@
 #include <fmt/core.h>
 #include <gradus/diagnosis_rules.h>
+#include <gradus/differences.h>
 #include <gradus/error.h>
 #include <gradus/random.h>
 #include <lens/lesson.h>
@@ -17,6 +18,7 @@ namespace {
 
 using namespace gradus;
 
+constexpr double kSame = 1e-9;  // of results
 constexpr const char* kNotANumber =
     "NaN comes of 0 / 0, of infinity minus infinity or times 0, of the root or the logarithm of a number "
     "below 0";
@@ -125,19 +127,22 @@ class Checker {
     std::string shapes =
         fmt::format("The result is {}, it must be {}.", yours.shape().str(), right.shape().str());
     const bool shaped = yours.shape() == right.shape();
-    if (shaped && all_close(yours, right, 1e-9, 1e-9)) return false;
+    if (shaped && all_close(yours, right, kSame, kSame)) return false;
     const Suspect* suspect = nullptr;
     for (const Suspect& s : e.suspects) {
       Tensor wrong = s.op(as_vars(values)).value();
-      if (!suspect && wrong.shape() == yours.shape() && all_close(yours, wrong, 1e-9, 1e-9)) suspect = &s;
+      if (!suspect && wrong.shape() == yours.shape() && all_close(yours, wrong, kSame, kSame)) suspect = &s;
     }
     if (!shaped && !suspect) return failed("wrong shape", shapes, "");
     if (!shaped) return failed(suspect->kind, shapes + " " + suspect->sentence, "the result");
     std::vector<std::string> words;
     for (const CheckInput& in : inputs)
       if (right.dims() > 0 && in.words.size() == static_cast<size_t>(right.size(0))) words = in.words;
-    print(draw({"y", yours.to(DType::f64), right, words, "expected"}, style_) + "\n");
-    log_.add("y", yours, right, "expected", words, max_abs_difference(yours, right), 1e-6);
+    print(draw({"y", yours.to(DType::f64), right, words, "expected", kSame}, style_) + "\n");
+    double error = 0;
+    for (int64_t i = 0; i < right.numel(); ++i)
+      error = worse(error, relative_error(yours.at(i), right.at(i), 1));
+    log_.add("y", yours, right, "expected", words, error, kSame);
     if (suspect) return failed(suspect->kind, suspect->sentence, "the result");
     if (const Unbounded u = unbounded("The result", yours); !u.kind.empty())
       return failed(u.kind, u.sentence, "the result");

@@ -36,7 +36,7 @@
     $("title").textContent = c.title;
     $("verdict").textContent = c.ok ? "the gradients agree ✓" : c.kind + " ✗";
     $("verdict").className = "badge " + (c.ok ? "good" : "bad");
-    $("sentence").replaceChildren(...(c.ok ? ["Yours and the numeric gradient are the same to the tolerance, in every element that was looked at."] :
+    $("sentence").replaceChildren(...(c.ok ? ["The backward's gradient and the numeric one are the same to the tolerance, in every element that was looked at."] :
       [c.where ? el("b", {}, `${c.kind}, in ${c.where}`) : null, c.sentence].filter((x) => x !== null)));
     $("inputs").replaceChildren(...(c.tensors.length < 2 ? [] : c.tensors.map((x, i) => el("button", {type: "button", "aria-pressed": i === state.input,
       onclick: () => { state.input = i; draw(); }}, `${x.name} ${isWrong(x) ? "✗" : "✓"}`))));
@@ -47,7 +47,7 @@
       c.tensors.map((x) => html`<tr class="${isWrong(x) ? "less" : "more"}"><td>${isWrong(x) ? "✗" : "✓"}</td><td>${x.name}</td><td class="num">[${x.shape.join(", ")}]</td><td class="num">${show(x.error, 2)}</td></tr>`)}</tbody></table>`);
     if (!t) return;
     const {rows, columns, names} = layout(t), shownRows = Math.min(rows, kMostRows), shownColumns = Math.min(columns, kMostColumns);
-    const scale = Math.max(largestOf(t.yours), largestOf(t.expected));
+    const scale = Math.max(largestOf(t.yours), largestOf(t.expected)), right = !isWrong(t);
     const difference = t.yours.map((a, i) => (number(t.expected[i]) === null ? null : number(a) - number(t.expected[i])));
     const size = Math.max(14, Math.min(44, Math.floor((innerWidth > 960 ? 270 : 230) / shownColumns)));
     const map = (title, values) => {
@@ -56,21 +56,20 @@
           const i = r * columns + k, x = values[i], odd = x !== null && !Number.isFinite(number(x));
           return {class: pull(x, scale) + (wrongAt(t, i) ? " wrong" : ""),
             html: size >= 34 && x !== null ? html`<span class="figure${scale > 0 && Math.abs(number(x)) > 0.4 * scale ? " on-dark" : ""}">${odd ? show(x) : Math.abs(number(x)) < 5e-4 && number(x) !== 0 ? "≈0" : Number(number(x).toFixed(2))}</span>` : [],
-            tip: `${t.name}[${names[r] ? names[r] + ", " : ""}${k}]\nyours ${show(t.yours[i], 6)}\n${t.expected_title} ${show(t.expected[i], 6)}\ndifference ${show(difference[i], 3)}`};
+            tip: `${t.name}[${names[r] ? names[r] + ", " : ""}${k}]\n${right ? "backward" : "yours"} ${show(t.yours[i], 6)}\n${t.expected_title} ${show(t.expected[i], 6)}\ndifference ${show(difference[i], 3)}`};
         }});
       $("maps").append(el("div", {style: `--size:${size}px`}, el("h3", {}, title), el("div", {class: "scroll"}, table)));
     };
-    // Where all is right, two equal maps and one of zeros would say it thrice.
-    const right = !isWrong(t);
+    // Where all is right, two equal maps and one of zeros would say it thrice; and it may be the library's.
     $("maps").classList.toggle("alone", right);
-    if (right) map(`yours and ${t.expected_title}, equal to ${show(t.error, 2)} of their size`, t.yours);
+    if (right) map(`backward and ${t.expected_title}, equal to ${show(t.error, 2)} of their size`, t.yours);
     else {
       map("yours", t.yours);
       map(t.expected_title, t.expected);
       map("difference", difference);
     }
-    put($("legend"), [html`<span><span class="less">negative</span><span class="ramp gradient"></span><span class="more">positive</span>, ±${show(scale, 3)}${right ? "" : " in all three"}</span>
-      <span>under a random dy, the gradient of the result</span>`,
+    put($("legend"), [html`<span><span class="less">negative</span><span class="ramp gradient"></span><span class="more">positive</span>, ±${show(scale, 3)}${right ? "" : " in all three"}</span>`,
+      (t.expected_title === "numeric" ? html`<span>under a random dy, the gradient of the result</span>` : []),
       (right ? [] : html`<span><span class="key outlined"></span>differs</span>`),
       (t.expected.includes(null) ? html`<span><span class="key hatch"></span>not computed</span>` : []),
       (shownRows < rows || shownColumns < columns ? html`<span>the first ${shownRows} × ${shownColumns} of ${rows} × ${columns}</span>` : [])]);

@@ -27,6 +27,8 @@ void write_checks(const std::string& out, const json& data) {
 
 json read_check_log(const std::string& path) {
   std::ifstream log(path, std::ios::binary);
+  if (std::error_code no; std::filesystem::is_directory(path, no))
+    throw translator::InputError(path, 0, "is a directory");
   if (!log)
     gradus::fail("lens", path + " cannot be read; hint: LENS_CHECK_LOG=" + path + " ./your-program writes it");
   return read_check_log(log, path);

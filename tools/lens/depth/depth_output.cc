@@ -4,18 +4,13 @@
 
 #include <algorithm>
 
-#include <common/utf8.h>
-
 #include "depth.h"
+#include "explain/text_parts.h"
 
 namespace lens {
 namespace {
 
-using translator::utf8::wrapped;
-
 constexpr int kNameWidth = 24;
-
-std::string decade(double log10) { return fmt::format("10^{:.1f}", log10); }
 
 json line_json(const DepthLine& l, const Numbers& number) {
   return {{"median", number(l.median)},
@@ -27,7 +22,7 @@ json line_json(const DepthLine& l, const Numbers& number) {
 // A row a kind, a column a depth.
 template <class What>
 std::string table(const DepthStudy& study, const std::string& about, What&& what) {
-  std::string out = fmt::format("\n{}\n\n  {:<{}}", about, "layers", kNameWidth);
+  std::string out = "\n" + paragraph(about) + fmt::format("\n  {:<{}}", "layers", kNameWidth);
   std::vector<int64_t> depths;
   for (const DepthResult& r : study.results)
     if (std::find(depths.begin(), depths.end(), r.layers) == depths.end()) depths.push_back(r.layers);
@@ -74,21 +69,21 @@ std::vector<const DepthResult*> DepthStudy::shown() const {
 
 std::string depth_text(const DepthStudy& study) {
   const int64_t N = study.sizes.layers;
-  std::string out = wrapped(study.title(), 100);
+  std::string out = paragraph(study.title());
   const auto shown = study.shown();
   for (auto [line, what] : {std::pair(&DepthResult::states, "|dL/dx_l|, x_l what layer l reads,"),
                             std::pair(&DepthResult::weights,
                                       "|dL/dW_l|, W_l the second matrix of layer l's feed-forward part,")}) {
     FlowRange range{0, 0};
     for (const DepthResult* r : shown) range.take((r->*line).median);
-    out += fmt::format(
-        "\n{}\nover that of layer {}: layers 1 to {}, log scale, {} ▁ to {} █, "
-        "median of {}; behind\nit layer 1: median, least and largest\n\n",
-        what, N, N, decade(range.low), decade(range.high), study.seeds);
+    out += "\n" + paragraph(fmt::format("{} over that of layer {}: layers 1 to {}, log scale, {} ▁ to {} █, "
+                                        "median of {}; behind it layer 1: median, least and largest",
+                                        what, N, N, power(range.low), power(range.high), study.seeds)) +
+           "\n";
     for (const DepthResult* r : shown) {
       const DepthLine& l = r->*line;
       out += fmt::format("  {:<{}} {}  {} ({} to {}), {} layer {}\n", r->kind.name(), kNameWidth,
-                         blocks(l.median, range), decade(l.median[0]), decade(l.low[0]), decade(l.high[0]),
+                         blocks(l.median, range), power(l.median[0]), power(l.low[0]), power(l.high[0]),
                          as_fraction(l.median[0]), N);
     }
   }
@@ -104,14 +99,12 @@ std::string depth_text(const DepthStudy& study) {
         return x < 1e-14 ? std::string("0") : fmt::format("{:.2g}", x);
       });
   const FlowChecks c = study.checks();
-  out += "\n" + wrapped(study.setup() + ".", 100);
-  out += wrapped(fmt::format("{} lengths compared with finite differences, worst relative error {:.0e}{}.",
-                             c.count, c.worst,
-                             c.small ? fmt::format(" (the loss is too far away for {}: they are compared "
-                                                   "at their layer's output)",
-                                                   c.small)
-                                     : ""),
-                 100);
+  out += "\n" + paragraph(study.setup() + ".");
+  out += paragraph(fmt::format(
+      "{} lengths compared with finite differences, worst relative error {:.0e}{}.", c.count, c.worst,
+      c.small ? fmt::format(" (the loss is too far away for {}: they are compared at their layer's output)",
+                            c.small)
+              : ""));
   return out;
 }
 

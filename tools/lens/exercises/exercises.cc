@@ -195,7 +195,7 @@ const Exercise kCrossEntropy{
     "cross-entropy",
     [](auto& in) { return mean_loss(in); },
     {{"target missing",
-      "It is p / B: the probability of the right word must be lowered by 1, dz = (p - onehot) / B.",
+      "It is p / N: the probability of the right word must be lowered by 1, dz = (p - onehot) / N.",
       scores_by([](double p, bool) { return p; })},
      {"right word only",
       "Only the right word's score gets a gradient, p - 1. The others are too likely by their whole p: dz = p "

@@ -128,7 +128,7 @@ Var additive(const In& in, const Pieces& p = {}) {
   return sum(alpha * p.value(h), {.axes = {0}});
 }
 
-// s takes part, Wa and the scores' other inputs receive nothing.
+// h receives its share of the mix, all others nothing.
 Var additive_value_only(const In& in) {
   return additive(
       {stop_gradient(in[0]), in[1], stop_gradient(in[2]), stop_gradient(in[3]), stop_gradient(in[4])},
@@ -198,7 +198,6 @@ Var additive_with(const In& in, Slip slip) {
   return record("attention", in, c, backward);
 }
 
-// All of the score path but the part that ends in h.
 const Exercise kAdditive{
     "attention",
     [](auto& in) { return additive(in); },

@@ -36,12 +36,11 @@ struct Report {
     out_ += "\nWeights: where each word looks\n";
     weights();
     if (scores_learn_) {
-      out_ +=
-          "\nScore pull, -dL/de: + would get more attention by a step of gradient descent, - less; "
-          "+. and -. are below 0.0005\n";
+      out_ += kPulls;
       pulls();
     } else {
-      out_ += "\nNo score pull: nothing that is learned leads to the scores, and no gradient arrives there.\n";
+      out_ += "\n" + paragraph("No score pull: nothing that is learned leads to the scores, and no gradient "
+                               "arrives there.");
     }
     one_step();
     return out_;
@@ -82,16 +81,16 @@ struct Report {
     const StepGradients& g = trace_.gradients[t_];
     const Step& s = trace_.steps[t_];
     out_ += fmt::format("\nStep {} of {}: \"{}\" after \"{}\", loss {:.4f}\n", t_ + 1, trace_.steps.size(),
-                        target_[t_], t_ == 0 ? "<s>" : target_[t_ - 1], s.loss.item());
+                        printable(target_[t_]), t_ == 0 ? "<s>" : printable(target_[t_ - 1]), s.loss.item());
     // Of several heads c is what W_o makes of all mixes, and a word's part in it is W_o W_v h.
     const bool several = d_.anatomy().heads > 1;
     const double temperature = d_.anatomy().temperature();
     const bool cooled = temperature != 1;
     out_ += fmt::format(
-        "A source word gains attention when its annotation beats the current mix in the direction that lowers "
-        "the\nloss: dL/de_j = alpha_j g.({}){}, g = dL/dc{}.\n|dL/dh_j| by the way the gradient came:\n",
+        "A source word gains attention when its annotation beats the current mix in the\ndirection that lowers "
+        "the loss:\ndL/de_j = alpha_j g.({}){}, g = dL/dc{}.\n|dL/dh_j| by the way the gradient came:\n",
         several ? "v_j - mix" : "h_j - c", cooled ? fmt::format(" / {:g}", temperature) : "",
-        several ? ", v_j = W_o W_v h_j, mix = sum_j alpha_j v_j, of each head" : "");
+        several ? ",\nv_j = W_o W_v h_j, mix = sum_j alpha_j v_j, of each head" : "");
     Tensor rest = zip(g.neighbours, g.earlier, g.start, [](auto a, auto b, auto c) { return a + b + c; });
     for (int64_t m = 0; m < d_.anatomy().heads; ++m) {
       if (d_.anatomy().heads > 1) out_ += fmt::format("Head {}\n", m + 1);
@@ -143,11 +142,11 @@ struct Report {
                             worst->error);
       out_ += "\n";
     }
-    out_ += fmt::format(
-        "Each line shows its worst check. All steps: {} checks, worst relative error {:.1e}.\n"
-        "The paths add up to the whole gradient within {:.1e}{}.\n",
+    out_ += paragraph(fmt::format(
+        "Each line shows its worst check. All steps: {} checks, worst relative error {:.1e}. "
+        "The paths add up to the whole gradient within {:.1e}{}.",
         trace_.checks.size(), trace_.worst(), trace_.path_residual,
-        scores_learn_ ? fmt::format("; sum of dL/de_j is 0 within {:.1e}", trace_.score_sum) : "");
+        scores_learn_ ? fmt::format("; sum of dL/de_j is 0 within {:.1e}", trace_.score_sum) : ""));
   }
 };
 

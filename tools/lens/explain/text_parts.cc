@@ -28,7 +28,16 @@ std::string signed_cell(double x, double scale, bool colors) {
                 : fmt::format("\x1b[38;2;{};{};{}m{}\x1b[0m", mix(240), mix(130), mix(20), text);
 }
 
+// The name of a word at the left of 24 columns, cut where it is longer.
+std::string cell_of(const std::string& word) {
+  std::string fitted = translator::utf8::fit(printable(word), 23);
+  const int space = 24 - translator::utf8::display_width(fitted);
+  return fitted + std::string(static_cast<size_t>(space), ' ');
+}
+
 }  // namespace
+
+std::string paragraph(const std::string& text) { return translator::utf8::wrapped(text, 80); }
 
 std::string padded(const std::string& word, int width) {
   std::string fitted = translator::utf8::fit(printable(word), width);
@@ -67,7 +76,7 @@ std::string about_pieces(const Subject& subject) {
     out +=
         " Maps show words: columns of pieces are added, rows averaged, gradients summed. "
         "--pieces shows pieces.";
-  return translator::utf8::wrapped(out, 100);
+  return paragraph(out);
 }
 
 std::string weight_text(double weight) {
@@ -94,8 +103,8 @@ std::string said_words(const Subject& subject, const std::vector<SaidWord>& word
   out += fmt::format("{:<24}{:<24}{:>9}{:>9}\n", subject.has_reference ? "should say" : "says",
                      "would choose", "p", "loss");
   for (size_t t = 0; t < words.size(); ++t)
-    out += fmt::format("{:<24}{:<24}{:>9.4f}{:>9.4f}{}\n", printable(names[t]),
-                       printable(subject.model.target.token(words[t].choice)), words[t].p, words[t].loss,
+    out += fmt::format("{}{}{:>9.4f}{:>9.4f}{}\n", cell_of(names[t]),
+                       cell_of(subject.model.target.token(words[t].choice)), words[t].p, words[t].loss,
                        words[t].choice == words[t].target ? "" : "  wrong");
   return out;
 }

@@ -7,6 +7,9 @@
 
 namespace lens {
 
+/// Sentences, in lines that fit a terminal of 80 columns.
+std::string paragraph(const std::string& text);
+
 /// A word at the right of so many columns, cut where it is longer.
 std::string padded(const std::string& word, int width);
 
@@ -15,6 +18,11 @@ std::string padded(const std::string& word, int width);
 std::string signed_map(const std::vector<std::vector<double>>& rows,
                        const std::vector<std::string>& row_names,
                        const std::vector<std::string>& column_names, const translator::TerminalStyle& style);
+
+/// What stands above a map of pulls.
+inline constexpr const char* kPulls =
+    "\nScore pull, -dL/de: + would get more attention by a step of gradient descent,\n"
+    "- less; +. and -. are below 0.0005\n";
 
 /// Of a model of pieces that it is one, and where they are put together into words how; else nothing.
 std::string about_pieces(const Subject& subject);

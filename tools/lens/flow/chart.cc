@@ -69,7 +69,7 @@ std::string chart_start(double height, const std::string& title, const std::stri
       "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
       "role=\"img\" aria-label=\"{2}\">\n<style>\n{3}{4}</style>\n<rect class=\"back\" width=\"{0}\" "
       "height=\"{1}\"/>\n<text class=\"title\" x=\"18\" y=\"28\">{2}</text>\n",
-      kChartWidth, height, translator::utf8::markup(translator::utf8::fit(title, 80)), kStyle, style);
+      kChartWidth, height, translator::utf8::markup(translator::utf8::fit(title, 74)), kStyle, style);
 }
 
 std::string text_of(const ChartPoints& points) {

@@ -2,7 +2,7 @@
 
 function chartsIn(element) {
   const W = Math.max(300, Math.min(1160, element.clientWidth)), narrow = W < 600;
-  const left = narrow ? 44 : 74, right = 12, top = 12;
+  const left = narrow ? 54 : 74, right = 12, top = 12;
   const svg = (height, inside, label) => html`<svg class="plot" viewBox="0 0 ${W} ${height}" role="img" tabindex="0" aria-label="${label}">${inside}</svg>`;
   const decade = (x, y, d) => html`<text x="${x}" y="${y}" text-anchor="end">10<tspan dy="-5" font-size="10">${String(d).replace("-", "−")}</tspan></text>`;
   const range = (all, least) => {

@@ -31,8 +31,10 @@
 
   /** Names of the source words under a chart; numbers where they were drawn at random. */
   function axis(r, y) {
-    const n = r.length, every = r.source ? Math.max(1, Math.ceil(15 / column(n))) : Math.max(1, Math.ceil(n / (narrow ? 6 : 12)));
-    const slanted = r.source && Math.max(...r.source.map((w) => w.length)) * 7 > column(n);
+    // Slanted lines of text have room from a column of 19 on.
+    const n = r.length, every = r.source ? Math.max(1, Math.ceil(19 / column(n))) : Math.max(1, Math.ceil(n / (narrow ? 6 : 12)));
+    const wide = (w) => [...w].reduce((sum, c) => sum + (c < "\u2e80" ? 7.5 : 12), 6);
+    const slanted = r.source && Math.max(...r.source.map(wide)) > column(n);
     const out = [];
     for (let j = 0; j < n; j += every) {
       const x = middle(j, n), text = r.source ? clip(r.source[j], 12) : j + 1;

@@ -56,7 +56,7 @@ std::optional<translator::Model> model_without(const FlowOptions& o, const Subje
   gradus::nn::to(*out->network, gradus::DType::f64);
   if (network_of(*out).attends())
     throw UsageError("the model behind --vs must have been trained with attention \"none\"");
-  if (out->source.size() != subject.model.source.size() || out->target.size() != subject.model.target.size())
+  if (out->source.text() != subject.model.source.text() || out->target.text() != subject.model.target.text())
     throw UsageError("the two models must have one vocabulary");
   return out;
 }

@@ -7,14 +7,13 @@
 
 #include <common/utf8.h>
 
+#include "explain/text_parts.h"
 #include "flow.h"
 
 namespace lens {
 namespace {
 
 using translator::utf8::display_width, translator::utf8::fit, translator::utf8::wrapped;
-
-std::string power(double log10) { return fmt::format("10^{:.1f}", log10); }
 
 // "word 1 gets 1/300000 of word 30: 10^-5.5 (10^-6.8 to 10^-4.9)"
 std::string factor(const FlowResult& r, const FlowLine& l, size_t j, const char* unit) {
@@ -37,8 +36,9 @@ std::string map_text(const FlowResult& r, const FlowTitles& titles) {
   const auto lines = names_of(titles);
   FlowRange range = range_of_maps(r);
   std::string out =
-      fmt::format("\n|dL_t/dh_j| of each target word's loss alone, both on one log scale, {} ▁ to {} █{}\n",
-                  power(range.low), power(range.high), r.source.empty() ? ", median" : "");
+      "\n" + paragraph(fmt::format(
+                 "|dL_t/dh_j| of each target word's loss alone, both on one log scale, {} ▁ to {} █{}",
+                 power(range.low), power(range.high), r.source.empty() ? ", median" : ""));
   int width = 2;
   for (const std::string& word : r.target) width = std::max(width, display_width(word));
   width = std::min(width, 14);
@@ -79,6 +79,11 @@ FlowRange range_of_maps(const FlowResult& r) {
   return range;
 }
 
+std::string power(double log10) {
+  if (log10 == -HUGE_VAL) return "0";
+  return fmt::format("10^{:.1f}", std::round(10 * log10) / 10 + 0.0);  // no -0.0
+}
+
 std::string as_fraction(double log10) {
   if (std::isnan(log10)) return "NaN of";
   if (!std::isfinite(log10)) return log10 < 0 ? "nothing of" : "infinitely more than";
@@ -97,22 +102,20 @@ std::string as_fraction(double log10) {
 std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
   FlowRange range{0, 0};
   for (const FlowLine* l : {&r.with, &r.without}) range.take(l->median);
-  std::string out = wrapped(titles.title, 100);
+  std::string out = paragraph(titles.title);
   const char* unit = unit_of(r, titles);
   const auto lines = names_of(titles);
   if (titles.transformer)
-    out += wrapped(
-        "states: h_j, what the encoder makes of source " + std::string(unit) +
-            " j and every layer of the decoder attends to; words: h_j, the vector with its position that the "
-            "encoder reads.",
-        100);
+    out += paragraph("states: h_j, what the encoder makes of source " + std::string(unit) +
+                     " j and every layer of the decoder attends to; words: h_j, the vector with its position "
+                     "that the encoder reads.");
   out += fmt::format("|dL/dh_j| over the source {}s, log scale{}\n\n", unit,
                      r.source.empty() ? fmt::format(", median of {}", titles.seeds) : "");
   if (!r.source.empty()) {
     std::string names;
     for (size_t j = 0; j < r.source.size(); ++j)
       names += fmt::format("{}{} {}", j ? "  " : "", j + 1, r.source[j]);
-    out += wrapped(names, 100, 2) + "\n";
+    out += wrapped(names, 80, 2) + "\n";
   }
   for (auto [name, line] : {std::pair(lines.first, &r.without), std::pair(lines.second, &r.with)})
     out += fmt::format("  {:<8} {}\n", name, blocks(line->median, range));
@@ -124,25 +127,25 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
       out += fmt::format("  {:<8} {}\n", "", factor(r, *line, worst, unit));
   }
   if (titles.transformer)
-    out += fmt::format(
-        "\nOf what reaches state 1: {:.0f} % by the value path (through the mixtures of all layers and heads), "
-        "{:.0f} %\nby the score path (through their weights). There is no recurrent path: what the states got "
-        "goes\nthrough the encoder to the words.\n",
-        100 * r.with.value[0], 100 * r.with.score[0]);
+    out += "\n" + paragraph(fmt::format(
+                      "Of what reaches state 1: {:.0f} % by the value path (through the mixtures of all layers "
+                      "and heads), {:.0f} % by the score path (through their weights). There is no recurrent "
+                      "path: what the states got goes through the encoder to the words.",
+                      100 * r.with.value[0], 100 * r.with.score[0]));
   else
-    out += fmt::format(
-        "\nOf what reaches {} 1 with attention: {:.0f} % by the value path (through the mixture), {:.0f} % by "
-        "the score path\n(through the weights), {:.0f} % by the recurrent path (from state to state).\n",
-        unit, 100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]);
+    out += "\n" + paragraph(fmt::format(
+                      "Of what reaches {} 1 with attention: {:.0f} % by the value path (through the mixture), "
+                      "{:.0f} % by the score path (through the weights), {:.0f} % by the recurrent path (from "
+                      "state to state).",
+                      unit, 100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]));
   out += map_text(r, titles) + "\n";
   if (titles.pieces == "added" && !r.source.empty())
-    out += wrapped(
+    out += paragraph(
         "The model reads and writes pieces of words: the gradients of a word's pieces are added, and so "
-        "are a target word's losses. --pieces shows pieces.",
-        100);
+        "are a target word's losses. --pieces shows pieces.");
   if (titles.without != "no attention" && !titles.transformer)
-    out += wrapped("without: " + titles.without + ".", 100);
-  if (r.weights == "fresh") out += wrapped(titles.setup + ".", 100);
+    out += paragraph("without: " + titles.without + ".");
+  if (r.weights == "fresh") out += paragraph(titles.setup + ".");
   std::string checks = fmt::format("{} lengths compared with finite differences, worst relative error {:.0e}",
                                    r.checks.count, r.checks.worst);
   if (r.checks.small)
@@ -152,7 +155,7 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
   if (r.checks.undecided)
     checks += fmt::format(" {} more lie between kinks of a relu too near for differences of any step.",
                           r.checks.undecided);
-  return out + wrapped(checks, 100);
+  return out + paragraph(checks);
 }
 
 const char* unit_of(const FlowResult& r, const FlowTitles& titles) {

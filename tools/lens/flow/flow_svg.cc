@@ -14,7 +14,10 @@
 namespace lens {
 namespace {
 
+using translator::utf8::display_width, translator::utf8::fit, translator::utf8::markup;
+
 constexpr double kTop = 92, kChart = 320, kRibbon = 26, kCell = 17;
+constexpr int kLongest = 12;  // of a source word, columns
 
 std::string line(const ChartScale& s, const FlowLine& l, const std::string& name) {
   return line_and_band(s, l.median, l.low, l.high, name);
@@ -39,14 +42,19 @@ std::string bars(const ChartScale& s, const FlowLine& l) {
   return out;
 }
 
+// Some word is too wide for its column.
+bool slants(const FlowResult& r, const ChartScale& s) {
+  return std::any_of(r.source.begin(), r.source.end(),
+                     [&](const std::string& word) { return 8 * display_width(word) > s.column(); });
+}
+
 std::string axis(const FlowResult& r, const ChartScale& s, double y) {
   std::string out;
-  bool slanted = std::any_of(r.source.begin(), r.source.end(), [&](const std::string& word) {
-    return 8 * static_cast<double>(word.size()) > s.column();
-  });
-  size_t step = r.source.empty() ? std::max<size_t>(1, s.count / 6) : std::max<size_t>(1, s.count / 24);
+  const bool slanted = slants(r, s);
+  // Slanted lines of text have room from a column of 21 on.
+  const size_t step = r.source.empty() ? std::max<size_t>(1, s.count / 6) : (s.count + 31) / 32;
   for (size_t j = 0; j < s.count; j += step) {
-    std::string word = r.source.empty() ? std::to_string(j + 1) : translator::utf8::markup(r.source[j]);
+    std::string word = r.source.empty() ? std::to_string(j + 1) : markup(fit(r.source[j], kLongest));
     std::string turned =
         slanted ? fmt::format(" transform=\"rotate(-35 {:.1f} {:.1f})\"", s.x(j) + 4, y - 4) : "";
     out += fmt::format("<text class=\"quiet{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\"{}>{}</text>\n",
@@ -76,7 +84,7 @@ std::string maps(const FlowResult& r, const std::string& other, const std::strin
             fmt::format("<text class=\"quiet small\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>",
                         left - 6, y + 12,
                         r.target.empty() ? std::to_string(t + 1)
-                                         : translator::utf8::markup(translator::utf8::fit(r.target[t], 8)));
+                                         : markup(fit(r.target[t], 7)));
       for (size_t j = 0; j < S; ++j) {
         double x = line->map[t][j], part = high > low && std::isfinite(x) ? (x - low) / (high - low) : 0;
         out += fmt::format(
@@ -105,7 +113,8 @@ std::string flow_svg(const FlowResult& r, const FlowTitles& titles) {
     s.take(l->high);
   }
   s.round();
-  double bottom = kTop + kChart, legend = bottom + (r.source.empty() ? 60 : 50), map = legend + 42;
+  const double bottom = kTop + kChart;
+  const double legend = bottom + (r.source.empty() ? 60 : slants(r, s) ? 92 : 50), map = legend + 42;
   double height = map + kCell * static_cast<double>(r.with.map.size()) + 28;
   std::string out = chart_start(height, titles.title) + s.grid();
   out += axis(r, s, bottom + 19);

@@ -314,7 +314,8 @@ std::string graph_text(const Subject& subject, const StepGraph& g) {
     std::string names;
     for (size_t i = 0; i < from.size() && i < 3; ++i) {
       const GraphModule& m = g.modules[from[i].second];
-      names += fmt::format("{}{} {} ({:.1e})", i ? ", " : "", m.title, name(m), from[i].first);
+      names += fmt::format("{}{}{}{} ({:.1e})", i ? ", " : "", m.title, m.column < 0 ? "" : " ", name(m),
+                           from[i].first);
     }
     if (from.size() > 3) names += ", ...";
     out += fmt::format("{:<{}} {:<{}} {:>4} {:>11.3e} {:>11}  {}\n", g.modules[k].title, titles,

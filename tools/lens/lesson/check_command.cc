@@ -57,6 +57,7 @@ void list_cases() {
 
 int check_command(const CheckCommandOptions& options) {
   if (options.names.empty() && !options.all) {
+    if (options.reference) throw UsageError("--reference wants the name of an operation, or --all");
     list_cases();
     return 0;
   }

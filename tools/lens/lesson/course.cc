@@ -88,7 +88,9 @@ const Unit& Course::find(const std::string& what) const {
 }
 
 bool Workplace::hand_out(const Unit& unit) const {
-  fs::create_directories(folder_);
+  std::error_code error;
+  if (fs::create_directories(folder_, error); error)
+    gradus::fail("lens", fmt::format("{} cannot be made: {}", folder_.string(), error.message()));
   if (fs::exists(file(unit))) return false;
   write(file(unit), source(unit, false));
   return true;

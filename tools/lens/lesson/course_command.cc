@@ -1,4 +1,3 @@
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <gradus/error.h>
 #include <poll.h>

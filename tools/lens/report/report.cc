@@ -97,7 +97,7 @@ bool validated(const std::vector<json>& validations) {
                                             [](const json& v) { return field(v, "sentences") != 0; });
 }
 
-// Every k-th, the best ones and the last.
+// Every k-th, the best one and the last.
 json thinned(const json& all, size_t& left_out) {
   left_out = 0;
   if (all.size() <= kMost) return all;

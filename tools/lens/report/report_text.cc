@@ -32,6 +32,11 @@ std::string text(const json& from, const char* key) {
   return x.is_string() ? printable(x.get<std::string>()) : "";
 }
 
+// Perplexities of a run that diverges have dozens of digits.
+std::string figure(double x, int decimals) {
+  return std::abs(x) < 1e6 ? fmt::format("{:.{}f}", x, decimals) : fmt::format("{:.3g}", x);
+}
+
 // One quantity over all validations: a sparkline, the first number and the last.
 std::string curve(const char* name, const json& all, const char* key, double factor, int decimals,
                   int width) {
@@ -43,9 +48,9 @@ std::string curve(const char* name, const json& all, const char* key, double fac
     values.push_back(x ? factor * *x : NAN);
   }
   if (!any) return fmt::format("  {:<18} not logged\n", name);
-  return fmt::format("  {:<18} {}  {:.{}f} -> {:.{}f}\n", name,
-                     translator::sparkline(values, std::clamp(width - 44, 8, 60)), values.front(), decimals,
-                     values.back(), decimals);
+  return fmt::format("  {:<18} {}  {} -> {}\n", name,
+                     translator::sparkline(values, std::clamp(width - 44, 8, 60)),
+                     figure(values.front(), decimals), figure(values.back(), decimals));
 }
 
 // A layer's numbers by validation, as powers of ten.

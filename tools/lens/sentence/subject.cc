@@ -159,8 +159,9 @@ std::vector<std::string> piece_names(const Segmented& side) {
   for (size_t i = 0; i < side.pieces.size(); ++i) {
     const std::string& word = side.words[static_cast<size_t>(side.word_of[i])];
     const bool alone = std::count(side.word_of.begin(), side.word_of.end(), side.word_of[i]) == 1;
-    // The mark of a space alone would hardly be seen.
-    out.push_back(!alone ? side.pieces[i] + " of " + word : word == "▁" ? "▁ (space)" : word);
+    // A space alone, which has no letters or is a piece by itself, would hardly be seen.
+    const bool space = word.empty() || word == "▁";
+    out.push_back(!alone ? side.pieces[i] + " of " + word : space ? "▁ (space)" : word);
   }
   return out;
 }

@@ -37,9 +37,12 @@ std::string one_header(const httplib::Request& request, const char* name) {
 }  // namespace
 
 Names::Names(const std::string& host) : host_(lower(host)) {
-  // A browser asks 127.1 by the name 127.0.0.1.
-  if (in_addr four; inet_pton(AF_INET, host.c_str(), &four) != 1 && inet_aton(host.c_str(), &four) == 1)
-    host_ = inet_ntoa(four);
+  // A browser asks 127.1 by the name 127.0.0.1, and 0:0:0:0:0:0:0:1 by ::1.
+  char text[INET6_ADDRSTRLEN];
+  if (in_addr four; inet_aton(host.c_str(), &four) == 1)
+    host_ = inet_ntop(AF_INET, &four, text, sizeof text);
+  else if (in6_addr six; inet_pton(AF_INET6, host.c_str(), &six) == 1)
+    host_ = inet_ntop(AF_INET6, &six, text, sizeof text);
   if (host_.find(':') != std::string::npos) host_ = "[" + host_ + "]";
 }
 

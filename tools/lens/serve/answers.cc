@@ -40,11 +40,13 @@ void require_temperature(const translator::Model& model) {
                              : "a Transformer's many attentions have no temperature of their own");
 }
 
-// <pad> and <s> are never said.
+// <pad> and <s> are never said, and nothing behind </s>.
 void require_words(const translator::Model& model, const std::vector<int32_t>& ids, const char* what_for) {
   for (int32_t id : ids)
     if (id >= model.target.size() || id == nn::kPad || id == nn::kBos)
       cannot(fmt::format("the model has no word {} to {}", id, what_for));
+  if (!ids.empty() && std::find(ids.begin(), ids.end() - 1, nn::kEos) != ids.end() - 1)
+    cannot("a translation ends with its first </s>");
 }
 
 // Why no word of a model can be explained; "": it can, as far as is known before it is tried.
@@ -224,13 +226,13 @@ ServedModels::Job ServedModels::prepare(const ServeRequest& request) const {
     cannot("the sentence " + fault);
 
   job.search.prefix = request.prefix;
-  require_words(model, request.prefix, "begin with");
   for (const std::string& piece : model.writes.split(request.force).pieces) {
     if (!model.target.contains(piece))
       cannot(fmt::format("\"{}\" is not in the model's vocabulary: it cannot be made to say it",
                          translator::utf8::printable(piece)));
     job.search.prefix.push_back(model.target.id(piece));
   }
+  require_words(model, job.search.prefix, "begin with");
   if (job.search.prefix.size() > kMostTokens)
     cannot(fmt::format("{} {} are forced; {} at most are", job.search.prefix.size(), tokens, kMostTokens));
 
@@ -275,7 +277,7 @@ void ServedModels::translate(const Job& job, const std::function<bool(const json
     const translator::Translation& t = found.at(0).at(0);
     const translator::Segmented target = model.writes.words_of(t.tokens);
     end = {{"event", "end"},        {"translation", model.writes.join(t.tokens)},
-           {"words", target.words}, {"log_probability", t.log_probability},
+           {"words", target.words}, {"log_probability", Numbers{}(t.log_probability)},
            {"finished", finished},  {"seconds", std::round(watch.seconds() * 1e5) / 1e5}};
   }
   say(end);
@@ -296,7 +298,7 @@ json ServedModels::beam(const Job& job) const {
       nodes.push_back({{"parent", rows.at(static_cast<size_t>(c.parent))},
                        {"token", shown(model, c.token)},
                        {"id", c.token},
-                       {"log_probability", c.log_probability},
+                       {"log_probability", Numbers{}(c.log_probability)},
                        {"fate", kept                                   ? "kept"
                                 : c.fate == SearchStep::Fate::finished ? "finished"
                                                                        : "cut"}});
@@ -309,7 +311,8 @@ json ServedModels::beam(const Job& job) const {
   const auto found = translator::translate(model, tempered.generator(), {job.source}, options);
   json best = json::array();
   for (const translator::Translation& t : found.at(0))
-    best.push_back({{"translation", model.writes.join(t.tokens)}, {"log_probability", t.log_probability}});
+    best.push_back({{"translation", model.writes.join(t.tokens)},
+                    {"log_probability", Numbers{}(t.log_probability)}});
   return {{"nodes", nodes}, {"translations", best}};
 }
 
@@ -333,9 +336,8 @@ std::string ServedModels::explain(const ExplainRequest& request) const {
   Sentence sentence;
   if (request.tokens) {
     std::vector<int32_t> said = *request.tokens;
-    if (!said.empty() && said.back() == nn::kEos) said.pop_back();
     require_words(model, said, "have said");
-    if (std::count(said.begin(), said.end(), nn::kEos) > 0) cannot("a translation ends with its first </s>");
+    if (!said.empty() && said.back() == nn::kEos) said.pop_back();
     sentence = read_said(model, request.text, said);
   } else {
     sentence = read_sentence(model, request.text, request.target);

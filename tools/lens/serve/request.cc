@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include <cmath>
-#include <map>
+#include <functional>
 
 #include <common/json_text.h>
 #include <common/utf8.h>
@@ -15,6 +15,15 @@ using json = nlohmann::ordered_json;
 
 [[noreturn]] void refuse(const std::string& field, const std::string& why) {
   throw Refused(400, fmt::format("\"{}\" {}", field, why));
+}
+
+// `known`: what there is, by its name.
+template <class Fields>
+[[noreturn]] void refuse_unknown(const std::string& field, const Fields& known) {
+  std::string names;
+  for (const auto& [each, take] : known) names += (names.empty() ? "" : ", ") + each;
+  throw Refused(400, fmt::format("there is no field \"{}\"; those there are: {}",
+                                 translator::utf8::fit(translator::utf8::printable(field), 40), names));
 }
 
 std::string text(const std::string& field, const json& x) {
@@ -57,24 +66,36 @@ void check_text(const std::string& field, const std::string& given) {
     refuse(field, "is no text: " + bad);
 }
 
-ExplainRequest read_explain(const std::function<std::optional<std::string>(const std::string&)>& given) {
-  const auto text_of = [&](const char* field) {
-    std::string text = given(field).value_or("");
-    check_text(field, text);
-    return text;
+ExplainRequest read_explain(const std::multimap<std::string, std::string>& given) {
+  ExplainRequest out;
+  const std::map<std::string, std::function<void(const std::string&, const std::string&)>> fields = {
+      {"model", [&](auto&, auto& x) { out.model = x; }},
+      {"text", [&](auto&, auto& x) { out.text = x; }},
+      {"target", [&](auto&, auto& x) { out.target = x; }},
+      {"tokens",
+       [&](auto& field, auto& x) {
+         out.tokens = numbers(field, json_text::parse_or_discarded("[" + x + "]"));
+       }},
+      {"attention_temperature",
+       [&](auto& field, auto& x) {
+         out.attention_temperature = number(field, json_text::parse_or_discarded(x), 0.05, 20);
+       }},
+      {"word",
+       [&](auto& field, auto& x) {
+         if (x.size() > 4 || x.find_first_not_of("0123456789") != std::string::npos)
+           refuse(field, "must be the number of a word, from 0");
+         if (!x.empty()) out.word = std::stoi(x);
+       }},
   };
-  ExplainRequest out{.model = text_of("model"), .text = text_of("text"), .target = text_of("target")};
-  if (const auto tokens = given("tokens"))
-    out.tokens = numbers("tokens", json_text::parse_or_discarded("[" + *tokens + "]"));
+  for (const auto& [name, value] : given) {
+    const auto field = fields.find(name);
+    if (field == fields.end()) refuse_unknown(name, fields);
+    if (given.count(name) > 1) refuse(name, "is given twice");
+    check_text(name, value);
+    field->second(name, value);
+  }
   if (out.tokens && !out.target.empty())
     throw Refused(400, "\"target\" and \"tokens\" both say what is explained: one of them is enough");
-  if (const auto temperature = given("attention_temperature"))
-    out.attention_temperature =
-        number("attention_temperature", json_text::parse_or_discarded(*temperature), 0.05, 20);
-  const std::string word = given("word").value_or("");
-  if (word.size() > 4 || word.find_first_not_of("0123456789") != std::string::npos)
-    refuse("word", "must be the number of a word, from 0");
-  if (!word.empty()) out.word = std::stoi(word);
   return out;
 }
 
@@ -101,12 +122,7 @@ ServeRequest read_request(std::string_view body, const std::string& without) {
   fields.erase(without);
   for (const auto& [name, value] : all.items()) {
     auto field = fields.find(name);
-    if (field == fields.end()) {
-      std::string known;
-      for (const auto& [each, take] : fields) known += (known.empty() ? "" : ", ") + each;
-      throw Refused(400, fmt::format("there is no field \"{}\"; those there are: {}",
-                                     translator::utf8::fit(translator::utf8::printable(name), 40), known));
-    }
+    if (field == fields.end()) refuse_unknown(name, fields);
     if (!value.is_null()) field->second(name, value);
   }
   if (!all.value("sampling_temperature", json()).is_null() && !out.seed)

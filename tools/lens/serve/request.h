@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -57,9 +57,9 @@ constexpr size_t kMostTokens = 200;
 /// The JSON object that a body holds; there is no field `without`. @throws Refused (400) that says what is
 /// wrong with which field.
 ServeRequest read_request(std::string_view body, const std::string& without = "");
-/// The same of an address, whose fields `given` looks up: numbers are text there, those of a list with commas
-/// between. @throws Refused likewise.
-ExplainRequest read_explain(const std::function<std::optional<std::string>(const std::string&)>& given);
+/// The same of the fields of an address: numbers are text there, those of a list with commas between.
+/// @throws Refused likewise.
+ExplainRequest read_explain(const std::multimap<std::string, std::string>& given);
 /// A text of a request. @throws Refused unless it is UTF-8 of at most kMostTextBytes.
 void check_text(const std::string& field, const std::string& text);
 

@@ -216,9 +216,7 @@ class Server : public httplib::Server {
         [this](const httplib::Request&, httplib::Response& response) { data(response, answers_.models()); });
     Get("/explain", [this](const httplib::Request& request, httplib::Response& response) {
       answered(response, [&] {
-        page(response, answers_.explain(read_explain([&](const std::string& field) {
-               return request.has_param(field) ? std::optional(request.get_param_value(field)) : std::nullopt;
-             })));
+        page(response, answers_.explain(read_explain(request.params)));
       });
     });
     Post("/beam", [this](const httplib::Request& request, httplib::Response& response) {

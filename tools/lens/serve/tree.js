@@ -13,7 +13,7 @@ function beamTree(nodes, ends, force) {
   const best = new Set();
   for (const [n, i] of rank) for (let at = i === 0 ? n : -1; at >= 0; at = nodes[at].parent) best.add(at);
   const path = (n) => n < 0 ? [] : [...path(nodes[n].parent), nodes[n].id];
-  const percent = (node) => Math.exp(node.log_probability - (node.parent < 0 ? 0 : nodes[node.parent].log_probability));
+  const percent = (node) => Math.exp(number(node.log_probability) - (node.parent < 0 ? 0 : number(nodes[node.parent].log_probability)));
 
   const nameOf = (node) => node.token === "</s>" ? "end" : spaced(node.token);
   /** What a node could have gone on with, and was cut: one line of buttons. */
@@ -40,5 +40,5 @@ function beamTree(nodes, ends, force) {
   return el("ol", {"aria-label": "Beam search"}, ...list(-1));
 }
 
-/** 41 %, 0.3 %, below what can be told apart from 0: "< 0.1 %". */
-const probability = (p) => p >= 0.0995 ? `${Math.round(100 * p)} %` : p >= 0.001 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %";
+/** 41 %, 0.3 %, below what can be told apart from 0: "< 0.1 %"; of a model that has diverged "NaN". */
+const probability = (p) => Number.isNaN(number(p)) ? "NaN" : p >= 0.0995 ? `${Math.round(100 * p)} %` : p >= 0.001 ? `${(100 * p).toFixed(1)} %` : "< 0.1 %";

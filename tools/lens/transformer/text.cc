@@ -75,10 +75,11 @@ struct Report {
   }
 
   void all_heads() {
-    out_ += fmt::format(
-        "\nAll heads: |dL/de|, how much the loss of \"{}\" (step {} of {}) would change a head's scores\n"
-        "{:<33}",
-        printable(target_[t_]), t_ + 1, target_.size(), "");
+    out_ += "\n" + paragraph(fmt::format(
+                       "All heads: |dL/de|, how much the loss of \"{}\" (step {} of {}) would change a head's "
+                       "scores",
+                       printable(target_[t_]), t_ + 1, target_.size()));
+    out_ += std::string(33, ' ');
     for (int64_t h = 0; h < x_.d.heads(); ++h) out_ += fmt::format("{:>10}", fmt::format("head {}", h + 1));
     out_ += "\n";
     for (size_t p = 0; p < trace_.run.parts.size(); ++p) {
@@ -92,18 +93,19 @@ struct Report {
     }
     const Spot most = strongest(trace_, trace_.shown);
     const bool largest = most.part == trace_.spot.part && most.head == trace_.spot.head;
-    out_ += fmt::format("Below: {}{}. --sublayer, --layer and --head choose.\n",
-                        name_of(s_, trace_.spot.head), largest ? ", where that gradient is largest" : "");
+    out_ += paragraph(fmt::format("Below: {}{}. --sublayer, --layer and --head choose.",
+                                  name_of(s_, trace_.spot.head),
+                                  largest ? ", where that gradient is largest" : ""));
   }
 
   // Gradient that comes from words after the one that is said.
   void future() {
     const double later = gradient_from_later(trace_, trace_.shown);
     if (later > 0)
-      out_ += fmt::format(
-          "\nGradient from the future: the loss of \"{}\" sends {:.3e} to the words after it. No causal mask "
-          "keeps them\nfrom being read: the answer itself is seen.\n",
-          printable(target_[t_]), later);
+      out_ += "\n" + paragraph(fmt::format(
+                         "Gradient from the future: the loss of \"{}\" sends {:.3e} to the words after it. No "
+                         "causal mask keeps them from being read: the answer itself is seen.",
+                         printable(target_[t_]), later));
   }
 
   void one_head() {
@@ -121,18 +123,18 @@ struct Report {
     }
     out_ += "\nWeights: where each word looks\n";
     out_ += weights_map(weights, across, down, style_);
-    out_ += "\nScore pull, -dL/de: + would get more attention by a step of gradient descent, - less\n";
+    out_ += kPulls;
     out_ += signed_map(pulls, across.words, down.words, style_);
 
     const std::vector<bool> seen = visible();
     const double mix = g_.mix.f64()[h * R + row_];
-    out_ += fmt::format(
-        "\nThe row of {}. A word gains attention when its value beats the head's mix in the "
-        "direction that\n"
-        "lowers the loss: delta_tj = alpha_tj g . (v_j - o_t), g = dL/do_t through W_O's slice of the head.\n"
-        "{:>14} {:>9} {:>9} {:>11} {:>11} {:>11}\n",
-        told(rows, static_cast<size_t>(row_), x_.subject), token_of(x_.subject), "score", "weight", "g.v_j",
-        "g.(v_j-o_t)", "dL/de_tj");
+    out_ += "\n" + paragraph(fmt::format(
+                       "The row of {}. A word gains attention when its value beats the head's mix in the "
+                       "direction that lowers the loss:",
+                       told(rows, static_cast<size_t>(row_), x_.subject)));
+    out_ += "delta_tj = alpha_tj g . (v_j - o_t), g = dL/do_t through W_O's slice of the head.\n";
+    out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11}\n", token_of(x_.subject), "score", "weight",
+                        "g.v_j", "g.(v_j-o_t)", "dL/de_tj");
     int64_t best = -1;
     double least = 0;
     for (int64_t j = 0; j < C; ++j) {
@@ -171,7 +173,8 @@ struct Report {
       for (const Compared& c : trace_.checks) {
         if (c.part != trace_.spot.part || c.step != trace_.shown || c.station != station.name) continue;
         ++count;
-        if (!worst || !(c.error <= worst->error)) worst = &c;
+        // The first that is no number stays.
+        if (!worst || (!std::isnan(worst->error) && !(c.error <= worst->error))) worst = &c;
       }
       out_ +=
           fmt::format("{:<38} {:>12} {:>10.3e} {:>10.3e}", std::string(station.name) + "  " + station.title,
@@ -190,7 +193,7 @@ struct Report {
     out_ += fmt::format(
         "\nLayerNorm opened, the row of \"{}\":\n"
         "dx = (dy gamma - mean(dy gamma) - xhat mean(dy gamma xhat)) / sigma\n"
-        "1/sigma {:.4f}; taken away: mean(dy gamma) = {:+.3e} from every unit, {:+.3e} times xhat\n",
+        "1/sigma {:.4f}; taken away: mean(dy gamma) = {:+.3e} from every unit,\n{:+.3e} times xhat\n",
         printable(rows()[static_cast<size_t>(row_)]), n[1], n[2], n[3]);
   }
 
@@ -208,8 +211,9 @@ struct Report {
   }
 
   void ways() {
-    out_ += fmt::format("\nWays from the loss of \"{}\" through this part: |dL/dx_j| by the way it came\n",
-                        printable(target_[t_]));
+    out_ += "\n" + paragraph(fmt::format(
+                       "Ways from the loss of \"{}\" through this part: |dL/dx_j| by the way it came",
+                       printable(target_[t_])));
     if (!attends(s_.part))
       return way_table(rows(), {{"through", g_[kToQuery]}, {"residual", g_[kResidual]}, {"whole", g_[kX]}});
     if (s_.part != Part::cross)
@@ -229,10 +233,11 @@ struct Report {
 
   void shares() {
     const Shares s = shares_of(trace_, trace_.shown);
-    out_ += fmt::format(
-        "\nWhat is often drawn in place of the gradient, for \"{}\": shares of the source words\n"
-        "{:>14} {:>10} {:>12} {:>10} {:>12} {:>12}\n",
-        printable(target_[t_]), "word", "rollout", "weight*grad", "gradient", "rollout off", "w*grad off");
+    out_ += "\n" + paragraph(fmt::format(
+                       "What is often drawn in place of the gradient, for \"{}\": shares of the source words",
+                       printable(target_[t_])));
+    out_ += fmt::format("{:>14} {:>10} {:>12} {:>10} {:>12} {:>12}\n", "word", "rollout", "weight*grad",
+                        "gradient", "rollout off", "w*grad off");
     for (size_t j = 0; j < source_.size(); ++j)
       out_ += fmt::format("{} {:>10.3f} {:>12.3f} {:>10.3f} {:>+12.3f} {:>+12.3f}\n", padded(source_[j], 14),
                           s.rollout[j], s.weighted[j], s.gradient[j], s.rollout[j] - s.gradient[j],
@@ -240,12 +245,12 @@ struct Report {
   }
 
   void identities() {
-    out_ += fmt::format(
-        "\nAll steps, parts and heads: {} checks, worst relative error {:.1e}.\n"
-        "The ways add up to the whole gradient within {:.1e}; sum_j dL/de_ij is 0 within {:.1e}; dL/de_ij is\n"
-        "alpha_ij g.(v_j - o_i) within {:.1e}; LayerNorm's three terms add up within {:.1e}.\n",
-        trace_.checks.size(), trace_.worst(), trace_.way_residual, trace_.score_sum, trace_.identity_residual,
-        trace_.norm_residual);
+    out_ += "\n" + paragraph(fmt::format(
+                       "All steps, parts and heads: {} checks, worst relative error {:.1e}. The ways add up to "
+                       "the whole gradient within {:.1e}; sum_j dL/de_ij is 0 within {:.1e}; dL/de_ij is "
+                       "alpha_ij g.(v_j - o_i) within {:.1e}; LayerNorm's three terms add up within {:.1e}.",
+                       trace_.checks.size(), trace_.worst(), trace_.way_residual, trace_.score_sum,
+                       trace_.identity_residual, trace_.norm_residual));
   }
 };
 
