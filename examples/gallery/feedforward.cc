@@ -104,7 +104,7 @@ Sequences sequences(const Settings& s, int64_t count, Rng& rng) {
     const int64_t next = 2 * count, length = one_length ? steps : s.length + rng.below(steps - s.length);
     const Tensor values = Tensor::uniform({length}, add ? -1 : 0, 1, rng);
     for (int64_t t = 0; t < length; ++t) x[t * next] = values.f32()[t];
-    int64_t first = 1 + rng.below(9), second = 1 + rng.below(length / 2 - 2);
+    int64_t first = 1 + rng.below(std::min<int64_t>(9, length - 2)), second = 1 + rng.below(length / 2 - 2);
     second += second == first;
     x[first * next + 1] = x[second * next + 1] = 1;
     x[1] = x[(length - 1) * next + 1] = -1;

@@ -112,8 +112,8 @@ class Examination {
     int64_t n = e.in.numel();
     e.elements.resize(static_cast<size_t>(n));
     std::iota(e.elements.begin(), e.elements.end(), 0);
-    if (n > options_.max_elements) {
-      auto at = e.elements.begin(), chosen = at + options_.max_elements, end = e.elements.end();
+    if (const int64_t most = std::max<int64_t>(options_.max_elements, 1); n > most) {
+      auto at = e.elements.begin(), chosen = at + most, end = e.elements.end();
       for (; at != chosen; ++at)  // a random choice in front
         std::swap(*at, at[static_cast<int64_t>(rng_.uniform() * static_cast<double>(end - at))]);
       e.elements.erase(chosen, end);

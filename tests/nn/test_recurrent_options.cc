@@ -376,6 +376,8 @@ TEST_CASE("LSTM and cells say what they need") {
   CHECK(error_of([&] { nn::LSTM(3, 4, rng, {.recurrent_dropout = 1}); }) ==
         "[LSTM] recurrent_dropout must be in [0, 1): 1");
   CHECK(error_of([&] { nn::LSTMCell(0, 4, rng); }) == "[LSTMCell] input_size must be positive: 0");
+  const nn::GRUCell cell(3, 4, rng);
+  CHECK(error_of([&] { cell(x); }) == "[gru_cell] x must be [B, input_size]: [5, 2, 3]");
   CHECK(error_of([&] { nn::cell_type("gur"); }) ==
         "[cell_type] unknown cell \"gur\": one of gru, gru-reset-before, gru-bahdanau, lstm, rnn, rnn-relu; "
         "hint: gru?");

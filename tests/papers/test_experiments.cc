@@ -55,6 +55,16 @@ TEST_CASE("experiments: quick runs hold the orders") {
     CHECK(experiments({e.name, "--draw", "--out", "quick"}).code == 0);
     CHECK(cli::read_file("quick/" + e.name + ".md") == page);
   }
+  // A name beside all takes nothing away.
+  CHECK(cli::count(experiments({"reader", "all", "--draw", "--out", "quick"}).out, ".md\n") ==
+        papers::experiments().size());
+}
+
+TEST_CASE("experiments: a page is made of the runs that were finished before an interruption") {
+  for (const char* attention : {"none", "bahdanau"}) {
+    const papers::Log log{{{"attention", attention}}, 1, {}, {{{"bleu", 50}, {"exact_match", 0.5}}}};
+    CHECK(experiment("need").page({log}).findings.size() == 3);
+  }
 }
 
 TEST_CASE("feedforward: whether the paper's epochs lie within those of the seeds") {
@@ -118,6 +128,12 @@ TEST_CASE("experiments: a log that was written by nobody is named") {
   CHECK(experiments({"all", "--draw", "--out", "strange"}).code == 1);
   fs::remove(cli::in_scratch("strange/reader.jsonl"));
   CHECK(experiments({"all", "--draw", "--out", "strange"}).code == 0);  // of the logs that are there
+  cli::write_file("strange/copy.jsonl", R"({"event":"run","setting":{},"seed":1,"commands":["gallery-copy"]})"
+                                        "\n"
+                                        R"({"event":"end","seconds":1})"
+                                        "\n");
+  CHECK(experiments({"copy", "--draw", "--out", "strange"})
+            .says("strange/copy.jsonl: has what no run of copy writes: no length was tested"));
 }
 
 TEST_CASE("experiments: without a name, what there is; what makes no sense ends with status 2") {

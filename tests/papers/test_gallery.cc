@@ -59,6 +59,13 @@ TEST_CASE("gallery-feedforward: people see it learn, and then the weights at the
   CHECK(found.out.find("█") != std::string::npos);
 }
 
+TEST_CASE("gallery-feedforward: the shortest sequences have both marks, too") {
+  const cli::Result found = cli::run_gallery(
+      "feedforward", {"--quick", "--length", "10", "--epochs", "1", "--seed", "18"});
+  CHECK(cli::count(found.out, "mark  1") == 2);
+  CHECK(cli::count(found.out, "mark -1") == 2);
+}
+
 TEST_CASE("gallery-recall: a GRU recalls what was read four words ago, and its gradient is drawn") {
   const cli::Result said = cli::run_gallery("recall", {"--quick", "--json", "--cell", "gru", "--lag", "4"});
   CHECK(said.code == 0);

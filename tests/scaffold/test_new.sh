@@ -47,6 +47,7 @@ refuses new-layer module "nn/gradus/nn/module.h has a type Module already"
 refuses new-layer param_visitor "nn/gradus/nn/module.h has a type ParamVisitor already"
 refuses new-layer translator "examples/translator is a directory"
 refuses new-layer test "Meson has a target of that name"
+refuses new-layer coverage "Meson has a target of that name"
 if tools/new-layer MyLayer 2>/dev/null; then fail "a bad name was taken"; fi
 grep -q "'my_layer.h'" nn/gradus/nn/meson.build || fail "the header would not be installed"
 

@@ -25,5 +25,9 @@ class Decoding(unittest.TestCase):
         self.assertEqual(code, 1)
         self.assertTrue(text.startswith("bench-decoding: no translator at nowhere: build it with"), text)
 
+    def test_sentences_that_are_not_there(self):
+        code, text = self.said("--gradus", sys.executable)
+        self.assertEqual((code, text), (1, "bench-decoding: [Errno 2] No such file or directory: 'text'"))
+
 
 unittest.main()

@@ -105,6 +105,14 @@ class Table(unittest.TestCase):
             self.assertEqual(len([line for line in lines if line.startswith("| ")]), 3)
             self.assertEqual(len(list(chart.iter(SVG + "polyline"))), 2)
 
+    def test_what_took_no_time_is_shown(self):
+        results = stored()
+        results["settings"]["cores"] = ["many"]
+        for one in results["systems"]:
+            one["curve"] = [{**one["curve"][-1], "seconds": 0}]
+        _, chart = pages(results)
+        self.assertEqual(len(list(chart.iter(SVG + "polyline"))), 12)
+
 
 class Messages(unittest.TestCase):
     def rejected(self, change, text):
@@ -128,6 +136,7 @@ class Messages(unittest.TestCase):
         self.rejected(lambda r: r["systems"][0]["curve"][1].update(bleu=math.inf),
                       "JoeyNMT gru: a point without bleu, chrf, lower_bleu, seconds")
         self.rejected(put("beam", None), "JoeyNMT gru: a point without bleu, chrf, lower_bleu, seconds")
+        self.rejected(lambda r: r["systems"][0]["beam"].update(chrf=1e12), "JoeyNMT gru: a score above 100")
 
     def test_options(self):
         help_text = run("--help")

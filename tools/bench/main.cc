@@ -91,10 +91,10 @@ int main(int argc, char** argv) {
   scale.callback([&] { code = bench::scale(o); });
 
   try {
-    if (!app.parse(argc, argv)) return app.report();
+    if (!app.parse(argc, argv)) code = app.report();
   } catch (const std::exception& e) {
     translator::tell("bench: {}\n", e.what());
     return 1;
   }
-  return code;
+  return app.end(code);
 }

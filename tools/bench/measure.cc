@@ -67,9 +67,8 @@ int in_own_process(const std::function<int()>& f) {
   pid_t child = fork();
   if (child < 0) return f();
   if (child == 0) {
-    int code = f();
-    std::fflush(nullptr);
-    _exit(code);
+    const int code = f();
+    _exit(std::fflush(nullptr) == 0 ? code : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);

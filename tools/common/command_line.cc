@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <sstream>
 #include <system_error>
@@ -39,16 +40,19 @@ CLI::Validator between(double least, double most) {
                       fmt::format("from {} to {}", least, most), fmt::format("{} to {}", least, most));
 }
 
-// CLI11 takes "" for 0, and -1 or 99999999999999999999 for the largest number there is where no sign is wanted.
+// CLI11 takes "" for 0, -1 or 99999999999999999999 for the largest number there is where no sign is wanted, and
+// 010 for 8: it is given what was read here.
 template <class T>
 CLI::Validator whole() {
   return CLI::Validator(
-      [](const std::string& text) -> std::string {
+      [](std::string& text) -> std::string {
         T value = 0;
         const char* end = text.data() + text.size();
         auto [last, error] = std::from_chars(text.data(), end, value);
         if (error == std::errc::result_out_of_range && last == end) return fmt::format("{} is too large", text);
-        return error == std::errc() && last == end ? "" : fmt::format("\"{}\" is no whole number", text);
+        if (error != std::errc() || last != end) return fmt::format("\"{}\" is no whole number", text);
+        text = fmt::to_string(value);
+        return "";
       },
       "");
 }
@@ -126,6 +130,11 @@ Option Option::type_name(const std::string& name) const { return Option(option_-
 
 Option Option::required() const { return Option(option_->required()); }
 
+Option Option::with_empty() const {
+  option_->get_validator(0)->active(false);  // kNotEmpty, the first
+  return *this;
+}
+
 Option Option::expected(int least, int most) const { return Option(option_->expected(least, most)); }
 
 Option Option::delimiter(char between) const { return Option(option_->delimiter(between)); }
@@ -200,7 +209,7 @@ Option Command::option(const std::string& names, std::vector<std::string>& value
 
 template <std::integral Whole>
 Option Command::option(const std::string& names, Whole& value, const std::string& help) const {
-  return Option(app_->add_option(names, value, help)->check(whole<Whole>()));
+  return Option(app_->add_option(names, value, help)->transform(whole<Whole>()));
 }
 template Option Command::option(const std::string&, int&, const std::string&) const;
 template Option Command::option(const std::string&, int64_t&, const std::string&) const;
@@ -296,6 +305,12 @@ int Program::report() const {
   while (text.ends_with('\n')) text.pop_back();
   translator::tell("{}\n", text);
   return 2;
+}
+
+int Program::end(int code) const {
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return code;
+  translator::tell("{}: standard output cannot be written: {}\n", app_->get_name(), std::strerror(errno));
+  return code == 0 ? 1 : code;
 }
 
 }  // namespace command_line

@@ -31,6 +31,8 @@ class Option {
   /// what --help calls the value: FILE
   Option type_name(const std::string& name) const;
   Option required() const;
+  /// Takes empty texts, too: the program says what is wrong with them, in its own words.
+  Option with_empty() const;
   /// number of values
   Option expected(int least, int most) const;
   /// several values in one argument: a,b
@@ -119,6 +121,8 @@ class Program : public Command {
   /// Prints why `parse` returned false: help and version to stdout, an error to stderr.
   /// @return The exit status: 0 for help and version, 2 for errors.
   int report() const;
+  /// For the end of main: `code`, or 1 where standard output could not be written, which is said.
+  int end(int code) const;
 
  private:
   struct State;

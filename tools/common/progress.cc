@@ -83,7 +83,7 @@ std::string sparkline(const std::vector<double>& values, int width) {
     int64_t count = 0;
     for (size_t j = n * i / bars; j < n * (i + 1) / bars; ++j) {
       if (!std::isfinite(values[j])) continue;
-      sum += values[j];
+      sum += values[j] * 0x1p-64;  // shares stay the same, and no sum or difference becomes infinite
       ++count;
     }
     heights.push_back(count > 0 ? sum / static_cast<double>(count) : std::nan(""));

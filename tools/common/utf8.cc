@@ -185,7 +185,7 @@ std::string printable_lines(std::string_view text) {
 
 std::string markup(std::string_view text) {
   std::string out;
-  for (char c : printable(text)) {  // XML has no control characters
+  for (char32_t c : decode_lossy(printable(text))) {  // XML has no control characters
     if (c == '&')
       out += "&amp;";
     else if (c == '<')
@@ -195,7 +195,7 @@ std::string markup(std::string_view text) {
     else if (c == '"')
       out += "&quot;";
     else
-      out += c;
+      append(out, c == 0xFFFE || c == 0xFFFF ? kReplacement : c);  // nor these two
   }
   return out;
 }

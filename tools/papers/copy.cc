@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <set>
+#include <stdexcept>
 
 #include "chart.h"
 #include "experiment.h"
@@ -49,8 +50,10 @@ std::vector<int> tested_lengths(const std::vector<Log>& logs) {
   const std::string before = "symbols_";
   std::set<int> out;
   for (const Log& log : logs)
-    for (const auto& [name, value] : log.lines.back().items())
-      if (name.starts_with(before)) out.insert(std::stoi(name.substr(before.size())));
+    if (!log.lines.empty())
+      for (const auto& [name, value] : log.lines.back().items())
+        if (name.starts_with(before)) out.insert(std::stoi(name.substr(before.size())));
+  if (out.empty()) throw std::runtime_error("no length was tested");
   return {out.begin(), out.end()};
 }
 

@@ -66,8 +66,7 @@ struct NumberFormat {
   int digits = 1;
 };
 /// That each mean is below the next one. Says where it is not, and where the seeds do not tell two apart, be
-/// they as claimed or not. A
-/// mean that is no number is below nothing.
+/// they as claimed or not. A mean that is no number is below nothing.
 Finding rising(const std::vector<Measured>& order, const NumberFormat& format = {});
 
 struct Table {

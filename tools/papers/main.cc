@@ -57,7 +57,7 @@ void list(const Options& o) {
 Page page_of(const Experiment& e, const LogFile& file) {
   try {
     return e.page(file.logs());
-  } catch (const json::exception& wrong) {
+  } catch (const std::exception& wrong) {
     throw translator::InputError(file.path(), 0,
                                  fmt::format("has what no run of {} writes: {}", e.name, wrong.what()));
   }
@@ -88,9 +88,12 @@ int run(Options o) {
     list(o);
     return 0;
   }
+  auto names = [&](const std::string& name) {
+    return std::find(o.names.begin(), o.names.end(), name) != o.names.end();
+  };
   for (const Experiment& e : experiments()) {
-    const bool asked = std::find(o.names.begin(), o.names.end(), e.name) != o.names.end();
-    if (!asked && o.names != std::vector<std::string>{"all"}) continue;
+    const bool asked = names(e.name);
+    if (!asked && !names("all")) continue;
     if (o.draw && !asked && !std::filesystem::exists(logs_of(o, e))) continue;
     if (!o.draw) translator::make_directory(o.out);
     LogFile file(logs_of(o, e));
@@ -136,8 +139,7 @@ int main(int argc, char** argv) {
       "logs; without it all is run anew.\nExit status: 0 done, 1 a run failed, 2 wrong usage, 130 "
       "interrupted.");
   try {
-    if (!app.parse(argc, argv)) return app.report();
-    return papers::run(o);
+    return app.end(app.parse(argc, argv) ? papers::run(o) : app.report());
   } catch (const std::exception& e) {
     translator::tell("experiments: {}\n", e.what());
     return 1;

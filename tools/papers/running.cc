@@ -65,6 +65,7 @@ fs::path place_of(const std::string& program) {
 class Job {
  public:
   explicit Job(const Run& run) : run_(run), log_{run.setting, run.seed, typed(run.commands)} {
+    for (const Words& words : run.commands) place_of(words[0]);  // or the directory would stay behind
     std::string pattern = (fs::temp_directory_path() / "gradus-papers-XXXXXX").string();
     if (!mkdtemp(pattern.data()))
       throw std::runtime_error(fmt::format("{}: {}", pattern, std::strerror(errno)));

@@ -12,8 +12,8 @@ NUMBERS = ("minutes", "parameters", "pieces_per_s", "passes", "peak_mb", "instal
 
 
 def cores(settings):
-    n = settings.get("cores", 2)
-    return {1: "one core", 2: "two cores"}.get(n, f"{cell(n)} cores")
+    n = cell(settings.get("cores", 2))
+    return {"1": "one core", "2": "two cores"}.get(n, f"{n} cores")
 
 
 def title(settings):
@@ -55,6 +55,8 @@ def read(path):
             fields = [*SCORES, "seconds"]
             if not isinstance(point, dict) or not all(number(point.get(f)) for f in fields):
                 bad(f"{where}: a point without {', '.join(fields)}")
+            if max(point[f] for f in SCORES) > 100:
+                bad(f"{where}: a score above 100")
     return results
 
 
@@ -236,7 +238,7 @@ def chart(results):
     systems, heading = ordered(results), title(results["settings"])
     models = [m for m in MODELS if any(s["model"] == m for s in systems)]
     times = [p["seconds"] for s in systems for p in s["curve"]]
-    low, high = max(1, min(times, default=60)), max(times, default=3600)
+    low, high = (max(1, f(times, default=60)) for f in (min, max))
     span = (low, high) if high > low else (high / 2, high)
     rows = ("bleu", "chrf")
     height = TOP + len(rows) * (PANEL_H + 68) + 2

@@ -132,13 +132,15 @@ RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidd
 
 RecurrentState RecurrentCell::step(const Input& x, const RecurrentState& state) const {
   At at(x.caller());
-  if (x.dims() != 2) fail("cell", "x must be [B, input_size]: " + x.shape().str());
+  const bool lstm = type.kind == CellKind::lstm, gru = type.kind == CellKind::gru;
+  if (x.dims() != 2)
+    fail(lstm ? "lstm_cell" : gru ? "gru_cell" : "rnn_cell", "x must be [B, input_size]: " + x.shape().str());
   Var h = state.h.defined() ? state.h : Var(Tensor::zeros({x.size(0), hidden_size()}, x.dtype()));
-  if (type.kind == CellKind::lstm) {
+  if (lstm) {
     LstmState next = lstm_cell(x, {h, state.c}, *this);
     return {next.h, next.c};
   }
-  if (type.kind == CellKind::gru) return {gru_cell(x, h, *this, gru_options(type)), {}};
+  if (gru) return {gru_cell(x, h, *this, gru_options(type)), {}};
   return {rnn_cell(x, h, *this, {.nonlinearity = type.nonlinearity}), {}};
 }
 }  // namespace gradus::nn

@@ -15,7 +15,7 @@ void SearchOptions::check() const {
 }
 
 int64_t max_target_length(int64_t source_length, const SearchOptions& options) {
-  return options.max_length > 0 ? options.max_length : 2 * source_length + 10;
+  return options.max_length > 0 ? options.max_length : std::max(2 * source_length + 10, options.min_length);
 }
 
 namespace {
