@@ -90,6 +90,7 @@ bool is_same_place(const std::string& a, const std::string& b) {
 
 void must_not_overwrite(const std::string& option, const std::string& out,
                         const std::vector<std::string>& read) {
+  if (out == "-") throw UsageError(option + " names a file: standard output has what else is said");
   for (const std::string& in : read) {
     if (!out.empty() && is_same_place(in, out))
       throw UsageError(option + ": " + out + " is what is read: name another file");

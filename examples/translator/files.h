@@ -23,7 +23,8 @@ std::string read_file(const std::string& path);
 /// Whether two paths name one file, be it there or not.
 bool is_same_place(const std::string& a, const std::string& b);
 
-/// What is read is never written. @param option That names `out`, for people. @throws UsageError where it is.
+/// What is read is never written, nor a file called "-". @param option That names `out`, for people.
+/// @throws UsageError where it is.
 void must_not_overwrite(const std::string& option, const std::string& out,
                         const std::vector<std::string>& read);
 

@@ -113,6 +113,8 @@ TEST_CASE("doctor --clean: what is kept, what is not, and nothing over what is r
     CHECK(own.code == 2);
     CHECK(own.err == "translator: --clean: " + std::string(out) + " is what is read: name another file\n");
   }
+  CHECK(run(quick({harmed(), "--clean", "-"})).code == 2);
+  CHECK(!exists("-"));
   write_file("x.rejected", "kept");
   CHECK(run(quick({"x.rejected", "--clean", "x"})).code == 2);
   CHECK(read_file("x.rejected") == "kept");

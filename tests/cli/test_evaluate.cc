@@ -74,7 +74,10 @@ TEST_CASE("evaluate writes over nothing that it reads, and ends with 1 where lin
     CHECK(r.code == 2);
     CHECK(r.err ==
           "translator: " + std::string(option) + ": ./over.tsv is what is read: name another file\n");
+    CHECK(run({"evaluate", trained_model(), "over.tsv", option, "-"}).err ==
+          "translator: " + std::string(option) + " names a file: standard output has what else is said\n");
   }
+  CHECK(!exists("-"));
   const Result twice =
       run({"evaluate", trained_model(), "over.tsv", "--hypotheses", "./both", "--references", "both"});
   CHECK(twice.code == 2);

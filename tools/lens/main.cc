@@ -351,8 +351,9 @@ void add_serve(const Command& app, int& code) {
       .type_name("ADDRESS");
   c.footer(
       "Open the address that it prints. Words can be masked, forced and drawn, the beam opened, two models "
-      "held side by side; a click on a word leads to its explain page. Nothing is written to disk. Ctrl-C ends "
-      "it, with exit status 0. docs/serve.md has what else can be asked, by other programs, too.");
+      "held side by side; a click on a word shows what it came of, and the way to its explain page. Nothing is "
+      "written to disk. Ctrl-C ends it, with exit status 0. docs/serve.md has what else can be asked, by other "
+      "programs, too.");
   c.callback([=, &code] { code = lens::serve(*o); });
 }
 
@@ -368,7 +369,7 @@ int main(int argc, char** argv) {
       "  lens explain model \"she sings\" --target \"elle chante\" --step 2\n"
       "  lens explain --text                         the same in the terminal; so do flow, graph, report, "
       "ablate\n"
-      "  lens check softmax --html                   three heat maps: check.html, as text all the same\n"
+      "  lens check softmax --html                   heat maps of the gradients: check.html; as text, too\n"
       "  lens report model --explain                 a training run, its worst sentences explained\n"
       "  lens serve                                  type sentences into a page on this machine\n"
       "  lens blame model test.tsv                   do its weights tell what mattered? many sentences\n"

@@ -158,7 +158,7 @@
   $("theme").append(themeButton());
   const ok = number(data.checks.worst) < data.checks.tolerance;
   $("badges").append(el("span", {class: "badge " + (ok ? "good" : "bad"), id: "check-badge"}, `${data.checks.count} gradients checked by differences, worst error ${show(data.checks.worst, 2)} ${ok ? "✓" : "✗"}`));
-  if (hash.has("t")) state.t = Math.max(0, Math.min(T - 1, +hash.get("t") - 1 || 0));
+  if (hash.has("t")) state.t = Math.max(0, Math.min(T - 1, Math.floor(+hash.get("t")) - 1 || 0));
   Words.chips(data, words, pickPiece, (t) => pick(t, null));
   blame();
   checks();
@@ -174,7 +174,7 @@
       f: stations.forward, b: stations.backward, a: stations.all}[e.key];
     if (act) { act(); e.preventDefault(); }
   });
-  pick(state.t, hash.has("j") ? +hash.get("j") - 1 || 0 : null);
+  pick(state.t, hash.has("j") ? Math.floor(+hash.get("j")) - 1 || 0 : null);
   whatIf.draw();
   window.lens = {data, state, stations};
 })();

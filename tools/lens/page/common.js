@@ -242,8 +242,8 @@ function decoded(text) {
   try { return decodeURIComponent(text); } catch { return text; }  // "100%" is no code
 }
 const hash = new Map(location.hash.slice(1).split("&").filter(Boolean).map((part) => {
-  const [key, value] = part.split("=");
-  return [decoded(key), decoded(value || "")];
+  const [key, ...value] = part.split("=");
+  return [decoded(key), decoded(value.join("="))];
 }));
 function setTheme(theme) { document.documentElement.dataset.theme = theme; }
 if (hash.get("theme")) setTheme(hash.get("theme"));
