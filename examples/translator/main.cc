@@ -206,7 +206,7 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
          "Lines have several sentences: each is translated by itself; blank lines and those of one tag stay");
   add_look_options(c, o.look);
   c.option("--max-length", o.search.max_length,
-           "Tokens at most (default: twice those of the source, its </s> among them, and 10)")
+           "Tokens at most (default: twice those of the source, its </s> among them, and 10, or --min-length)")
       .range(1, 100000);
   c.option("--batch-size", o.together,
            "Lines translated together at most, of like lengths; each of --threads has some of its own while "

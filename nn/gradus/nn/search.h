@@ -64,7 +64,7 @@ struct SearchOptions {
   /// n: a sentence is done when no hypothesis that goes on can come among its n best any more, be that sooner
   /// or later than beam_size have finished; 0: when beam_size have.
   int64_t exact_stop = 0;
-  /// Target words at most; 0: twice the source's and 10; 10 behind a longer prefix
+  /// Target words at most; 0: twice the source's and 10, or min_length; 10 behind a longer prefix
   int64_t max_length = 0;
   /// Keep the alignment weights
   bool weights = false;
