@@ -22,7 +22,7 @@ Program::Program(const std::string& name, const std::string& help)
 
 int Program::run(int argc, char** argv, const std::function<void()>& work) {
   std::signal(SIGPIPE, SIG_DFL);  // `... | head` ends quietly
-  if (!parse(argc, argv)) return report();
+  if (!parse(argc, argv)) return end(report());
   auto failed = [this](std::string_view what, int status = 1) {
     translator::tell("{}: {}\n", name_, what);
     return status;

@@ -4,7 +4,6 @@
 #include <bit>
 #include <numeric>
 
-#include <common/fnv1a.h>
 #include <gradus/autograd.h>
 
 namespace translator {
@@ -117,9 +116,19 @@ void for_each_batch(const std::vector<EncodedPair>& pairs, size_t size, const Wo
   });
 }
 
+uint64_t checksum_of(const std::vector<SentencePair>& pairs, uint64_t begun) {
+  Fnv1a texts{begun};
+  for (const SentencePair& p : pairs)
+    for (const std::string* text : {&p.source_text, &p.target_text}) {
+      for (char c : *text) texts.mix(c);
+      texts.mix(-1000);
+    }
+  return texts.hash;
+}
+
 std::map<std::string, std::string> fingerprints(const std::vector<EncodedPair>& train,
                                                 const std::vector<SentencePair>& valid) {
-  Fnv1a data, links, texts;
+  Fnv1a data, links;
   for (const EncodedPair& p : train) {
     for (int32_t id : p.source) data.mix(id);
     for (int32_t id : p.target) data.mix(id);
@@ -135,14 +144,9 @@ std::map<std::string, std::string> fingerprints(const std::vector<EncodedPair>& 
     }
     links.mix(-1);
   }
-  for (const SentencePair& p : valid)
-    for (const std::string* text : {&p.source_text, &p.target_text}) {
-      for (char c : *text) texts.mix(c);
-      texts.mix(-1000);
-    }
   return {{"data", std::to_string(data.hash)},
           {"links", std::to_string(links.hash)},
-          {"valid", std::to_string(texts.hash)}};
+          {"valid", std::to_string(checksum_of(valid))}};
 }
 
 SourceBatch make_source_batch(const std::vector<std::vector<int32_t>>& sentences) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <common/fnv1a.h>
 #include <gradus/parallel.h>
 #include <translator/model.h>
 #include <translator/text/parallel.h>
@@ -23,6 +24,9 @@ struct EncodedPair {
   /// how often an epoch of training has it
   double weight = 1;
 };
+
+/// Of the pairs' text, told after what has the checksum `begun`: FNV-1a.
+uint64_t checksum_of(const std::vector<SentencePair>& pairs, uint64_t begun = Fnv1a().hash);
 
 /// Of what a run learns from and is judged by, to tell whether it goes on with what it began with: "data", ids
 /// and weights; "links"; "valid", the validation pairs' text. FNV-1a.

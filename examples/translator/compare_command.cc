@@ -42,7 +42,8 @@ struct Entry {
 // The name that races a whole Transformer beside the recurrent models.
 constexpr const char* kTransformer = "transformer";
 
-std::string settings_of(const TrainCommand& o, size_t pairs) {
+// `checksum` is of all the pairs that a race on own data has: a file may change and keep its name.
+std::string settings_of(const TrainCommand& o, size_t pairs, uint64_t checksum) {
   const std::string data = o.data.data + o.data.source,
                     embedded = o.data.verb_final ? "embedded, verbs last" : "embedded",
                     given = data.empty() ? embedded : data;
@@ -78,6 +79,7 @@ std::string settings_of(const TrainCommand& o, size_t pairs) {
   also("target", o.data.target);
   also("validated on", o.data.valid + o.data.valid_source);
   also("and", o.data.valid_target);
+  if (!o.data.embedded()) also("checksum", fmt::format("{:016x}", checksum));
   if (o.data.read.swap_columns) elsewhere += ", swapped";
   if (o.data.read.max_length != (o.data.embedded() ? 0 : 50))
     also("at most", fmt::format("{} words", o.data.read.max_length));
@@ -124,6 +126,7 @@ class Race {
     test_ = data_.embedded ? embedded_pairs("test", 1000, {.verb_final = o.train.data.verb_final}) : own_test();
     if (test_.empty() || data_.train.empty())
       throw InputError(o.train.data.name(), 0, "has too few pairs to hold some out");
+    checksum_ = checksum_of(test_, checksum_of(data_.valid, checksum_of(data_.train)));
     text_ = learn_text(o.train, data_);  // of what is left when test sentences are taken out
     // By seed first: a race that is stopped has all attentions with the seeds that it got to.
     for (int64_t s = 0; s < o.seeds; ++s)
@@ -211,7 +214,7 @@ class Race {
     o.train.seed = seed;
     o.train.out = in(o_.work, attention + "-" + std::to_string(seed));
     fill_defaults(o, data_);
-    return {attention, o, settings_of(o, data_.train.size())};
+    return {attention, o, settings_of(o, data_.train.size(), checksum_)};
   }
 
   // Nothing when it was interrupted.
@@ -261,6 +264,7 @@ class Race {
   Data data_;
   LearntText text_;
   std::vector<SentencePair> test_;
+  uint64_t checksum_ = 0;
   std::vector<Entry> entries_;
   std::vector<RaceRun> runs_;
 };

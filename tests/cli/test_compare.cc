@@ -142,10 +142,11 @@ TEST_CASE("compare on own data is measured on pairs that neither trained a run n
   std::string pairs;
   for (int i = 1; i <= 2000; ++i) pairs += "w" + name(i) + " b\tv" + name(i) + " c\n";
   write_file("own.tsv", pairs);
-  Result r =
-      run({"compare", "--data",     "own.tsv", "--hidden", "8",   "--embedding", "8",     "--epochs",
-           "1",       "--threads",  "1",       "--seeds",  "1",   "--attention", "none",  "--min-count",
-           "1",       "--subwords", "none",    "--work",   "own", "--out",       "own.md"});
+  const Arguments arguments = {
+      "compare", "--data",     "own.tsv", "--hidden", "8",   "--embedding", "8",     "--epochs",
+      "1",       "--threads",  "1",       "--seeds",  "1",   "--attention", "none",  "--min-count",
+      "1",       "--subwords", "none",    "--work",   "own", "--out",       "own.md"};
+  Result r = run(arguments);
   INFO(r.err);
   REQUIRE(r.code == 0);
   // 100 of 2000 choose the weights, 95 of the 1900 left are what is measured on, the rest is trained on.
@@ -159,6 +160,11 @@ TEST_CASE("compare on own data is measured on pairs that neither trained a run n
   CHECK(lines_of(read_file("own/none-42/source.vocab")).size() == 4 + 1 + 1805);
   auto worst = events("own/none-42", "validation").at(0).at("worst");
   CHECK(worst.size() == 5);
+  // As many pairs in a file of the same name, but one of them is another.
+  write_file("own.tsv", pairs.replace(pairs.find(" c\n"), 3, " d\n"));
+  r = run(arguments);
+  CHECK(r.code == 1);
+  CHECK(r.says("own/none-42: was made with other settings"));
 }
 
 TEST_CASE("compare: oracle attention needs links, which is said before anything is trained") {

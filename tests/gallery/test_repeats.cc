@@ -1,5 +1,6 @@
 // Letters with a repeated one: what is drawn, the gradients, and that no annotation knows where it stands.
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -95,4 +96,12 @@ TEST_CASE("repeats: what it learns, a sequence with its weights, and what is wro
   const cli::Result bad = repeats({"--score", "dot"});
   CHECK(bad.code == 2);
   CHECK(bad.says("--score"));
+}
+
+TEST_CASE("gallery: help that cannot be written is said") {
+  if (!std::filesystem::exists("/dev/full")) return;
+  const cli::Result r = cli::run_program(
+      {"/bin/sh", "-c", "\"$G\" --help >/dev/full"}, {.environment = {{"G", GALLERY "/gallery-repeats"}}});
+  CHECK(r.code == 1);
+  CHECK(r.says("gallery-repeats: standard output cannot be written: "));
 }

@@ -13,6 +13,7 @@
 #include <translator/translation.h>
 
 using namespace lens;
+namespace nn = gradus::nn;
 using test::refusal;
 using test::Told;
 
@@ -52,6 +53,19 @@ TEST_CASE("an explanation is the explain page of a word") {
   CHECK(explaining()
             .explain({.model = "model-transformer", .text = "he sings"})
             .find("travels back through a Transformer") != std::string::npos);
+}
+
+TEST_CASE("a model that was trained on in its place is not explained for the one that is served") {
+  const ServedModels answers({test::saved_model("trained", {.subwords = true})});
+  const ExplainRequest asked = {.model = "trained", .text = "the cat eats fish"};
+  CHECK(refusal([&] { static_cast<void>(answers.explain(asked)); }) == "");
+  translator::Model later = translator::Model::load(test::served_files().file("trained"));
+  nn::state_dict(*later.network).front().second.f32()[0] += 1;
+  later.save_weights(test::served_files().file("trained"));
+  const std::string why = refusal([&] { static_cast<void>(answers.explain(asked)); });
+  CHECK(why == "409 " + test::served_files().file("trained") +
+                   " holds another model than was loaded when serving began; start lens serve anew to ask "
+                   "that one");
 }
 
 TEST_CASE("what is explained is what was said, token by token and with its probabilities") {

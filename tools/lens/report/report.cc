@@ -48,7 +48,7 @@ json load_config(const fs::path& path, std::istream* file) {
 
 int64_t step_of(const json& event) {
   const json& step = field(event, "step");
-  return step.is_number() ? step.get<int64_t>() : 0;
+  return step.is_number_integer() ? step.get<int64_t>() : 0;
 }
 
 // Whether what the model reads and writes are pieces of words.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include <common/error.h>
 #include <common/utf8.h>
@@ -59,6 +60,16 @@ std::string unexplained(const translator::Model& model) {
     const std::string text = reason(e);  // "why; hint: ..."
     return text.substr(0, text.find("; hint: "));
   }
+}
+
+// Whether they are the same numbers under the same names.
+bool alike(const translator::Model& a, const translator::Model& b) {
+  const nn::StateDict x = nn::state_dict(*a.network), y = nn::state_dict(*b.network);
+  return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](const auto& p, const auto& q) {
+    const size_t bytes = static_cast<size_t>(p.second.numel() * gradus::size_of(p.second.dtype()));
+    return p.first == q.first && p.second.shape() == q.second.shape() &&
+           p.second.dtype() == q.second.dtype() && std::memcmp(p.second.raw(), q.second.raw(), bytes) == 0;
+  });
 }
 
 json about(const Served& s) {
@@ -327,6 +338,10 @@ std::string ServedModels::explain(const ExplainRequest& request) const {
     throw Refused(503, "others wait for explanations; ask again in some seconds");
   std::lock_guard one(explaining_);
   translator::Model model = translator::Model::load(served.directory);
+  if (!alike(model, served.model))
+    throw Refused(409, fmt::format("{} holds another model than was loaded when serving began; start lens serve "
+                                   "anew to ask that one",
+                                   translator::utf8::printable(served.directory)));
   std::string name = served.name;
   if (request.attention_temperature) {
     require_temperature(model);
