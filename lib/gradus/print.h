@@ -11,7 +11,7 @@ struct PrintOptions {
   int precision = 4;
   /// Entries shown at each end of a long axis.
   int64_t edge_items = 4;
-  /// Elements from which long axes are shortened with "...".
+  /// With more elements than this, long axes are shortened with "...".
   int64_t summarise_above = 200;
 };
 
