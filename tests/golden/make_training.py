@@ -106,10 +106,10 @@ def optimizers():
 
 
 def muon():
-    """Of a wide and a tall matrix. PyTorch orthogonalises in bfloat16; here in double, as all of this."""
+    """Of matrices, wide and tall, little and much. PyTorch orthogonalises in bfloat16; here in double, as all of this."""
     torch.Tensor.bfloat16 = lambda self: self
     out = {}
-    for shape in ((3, 5), (5, 3)):
+    for shape in ((3, 5), (5, 3), (3, 7), (7, 3)):
         p = wave(*shape, phase=0.3).requires_grad_()
         start = numbers(p)
         optimizer = O.Muon([p], lr=0.05, weight_decay=0.3, momentum=0.9, adjust_lr_fn="match_rms_adamw")

@@ -2,12 +2,15 @@
 // bit.
 
 #include <gradus/io/safetensors.h>
+#include <gradus/kernels/products/gemm.h>
 #include <gradus/nn/adaptive.h>
 #include <gradus/nn/ema.h>
 #include <gradus/nn/embedding.h>
 #include <gradus/nn/scheduler.h>
 #include <gradus/ops/arithmetic.h>
+#include <gradus/ops/matmul.h>
 #include <gradus/ops/reduce.h>
+#include <gradus/ops/shape.h>
 #include <gradus/random.h>
 
 #include <cmath>
@@ -19,6 +22,7 @@
 #include "../check.h"
 #include "../io/scratch.h"
 #include "../quick_doctest.h"
+#include "../skip.h"
 #include "golden.h"
 
 using namespace gradus;
@@ -135,6 +139,42 @@ TEST_CASE("Muon takes PyTorch's steps, of wide and tall matrices, with any numbe
       }
     }
   }
+}
+
+TEST_CASE("Muon's way is its polynomial's, of sizes that are taken by blocks, in every precision") {
+  // What one step from 0 moves, with a momentum of 0 and no decay: 0.2 sqrt(longer) U V^T.
+  auto way = [](const Tensor& g) {
+    Parameter p(Tensor::zeros(g.shape(), g.dtype()));
+    nn::Muon({{"p", &p}}, {.lr = 1, .momentum = 0, .weight_decay = 0}).step({{"p", &p}}, with_gradient(p, g));
+    return p.value().to(DType::f64);
+  };
+  auto defined = [](const Tensor& g) {
+    const double norm = std::sqrt(sum(Var(g) * Var(g)).item());
+    Var x = Var(g) * (1 / norm);
+    for (int k = 0; k < 5; ++k) {
+      const Var a = matmul(x, transpose(x, 0, 1));
+      x = x * 3.4445 - matmul(a, x) * 4.7750 + matmul(matmul(a, a), x) * 2.0315;
+    }
+    return (x * (-0.2 * std::sqrt(static_cast<double>(std::max(g.size(0), g.size(1)))))).value();
+  };
+  Rng rng(7);
+  for (const Shape& shape : {Shape{2, 4}, Shape{70, 70}, Shape{70, 139}, Shape{70, 140}, Shape{300, 130}}) {
+    CAPTURE(shape.str());
+    const Tensor g = Tensor::normal(shape, 0, 1, rng, DType::f64), wanted = defined(g);
+    CHECK(all_close(way(g), wanted, 1e-12, 1e-12));
+    CHECK(all_close(way(g.to(DType::f32)), wanted, 2e-4, 2e-4));
+  }
+  if (!kernels::bf16_ready()) return skipped("this CPU has no AVX512_BF16");
+  // Of much that goes one way only: rounded to bfloat16, P A P would move it by three times its length.
+  Tensor left = Tensor::normal({128, 128}, 0, 1, rng, DType::f64);
+  for (int64_t i = 0; i < left.numel(); ++i) left.f64()[i] *= std::exp(-0.05 * static_cast<double>(i % 128));
+  const Tensor right = Tensor::normal({128, 512}, 0, 1, rng, DType::f64),
+               g = matmul(Var(left), Var(right)).value(), wanted = defined(g);
+  set_float32_matmul_precision(MatmulPrecision::medium);
+  const Tensor medium = way(g.to(DType::f32));
+  set_float32_matmul_precision(MatmulPrecision::highest);
+  const Var apart = medium, of = wanted;
+  CHECK(sum((apart - of) * (apart - of)).item() < 1e-3 * sum(of * of).item());
 }
 
 TEST_CASE("Muon moves queries, keys and values of one in_proj_weight each for itself") {

@@ -69,12 +69,12 @@ void product(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, const T
 }  // namespace
 
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
-          int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
+          int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc, bool full) {
   const bool plain = beta == 0 || beta == 1;
   if (plain && use_amx_gemm(m, n, k))
     amx_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc);
   else if (plain && use_block_gemm(m, n, k))
-    block_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc, bf16);
+    block_gemm(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta == 1, c, ldc, bf16 && !full);
   else
     product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
@@ -84,7 +84,7 @@ void blas_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, floa
   product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha, const double* a,
-          int64_t lda, const double* b, int64_t ldb, double beta, double* c, int64_t ldc) {
+          int64_t lda, const double* b, int64_t ldb, double beta, double* c, int64_t ldc, bool) {
   product(trans_a, trans_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 

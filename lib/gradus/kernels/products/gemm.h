@@ -10,11 +10,11 @@ namespace gradus::kernels {
 /// C[m,n] = alpha op(A) op(B) + beta C, op(A) [m,k], op(B) [k,n], all row-major; `lda`, `ldb`, `ldc` are the
 /// lengths of a stored row. With beta = 0 the old C is not read (NaN there does not survive).
 /// m = 1 or n = 1 go to gemv: sgemm with one row is several times slower (it packs the weights first). In f32
-/// most other sizes go to block_gemm on a CPU with AVX-512.
+/// most other sizes go to block_gemm on a CPU with AVX-512, which with `full` does not mind bf16_products.
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
-          int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc);
+          int64_t lda, const float* b, int64_t ldb, float beta, float* c, int64_t ldc, bool full = false);
 void gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, double alpha, const double* a,
-          int64_t lda, const double* b, int64_t ldb, double beta, double* c, int64_t ldc);
+          int64_t lda, const double* b, int64_t ldb, double beta, double* c, int64_t ldc, bool full = false);
 
 /// The same by the BLAS, whatever the sizes: what our own products are tested and measured against.
 void blas_gemm(bool trans_a, bool trans_b, int64_t m, int64_t n, int64_t k, float alpha, const float* a,
