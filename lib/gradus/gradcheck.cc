@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include <gradus/diagnosis_rules.h>
 #include <gradus/differences.h>
@@ -57,11 +58,8 @@ class Checker {
 
   double value() const {
     NoGrad guard;
-    Var y = f_();
-    double sum = 0;
-    const double *v = y.value().f64(), *w = weights_.f64();
-    for (int64_t i = 0; i < y.numel(); ++i) sum += v[i] * w[i];
-    return sum;
+    const Tensor y = f_().value();
+    return std::inner_product(y.f64(), y.f64() + y.numel(), weights_.f64(), 0.0);
   }
 
   void full(const NamedParameter& p, const Tensor& analytic) {
@@ -78,9 +76,8 @@ class Checker {
     for (int d = 0; d < std::max(options_.directions, 1); ++d) {
       // Unit length, so that the step is comparable with the one of a single element.
       Tensor u = Tensor::normal(start.shape(), 0, 1, rng_, DType::f64);
-      double norm = 0, slope = 0;
-      for (double v : u.to_vector()) norm += v * v;
-      norm = std::sqrt(norm);
+      double slope = 0;
+      const double norm = std::sqrt(std::inner_product(u.f64(), u.f64() + u.numel(), u.f64(), 0.0));
       for (int64_t i = 0; i < u.numel(); ++i) u.f64()[i] /= norm;
       for (int64_t i = 0; i < u.numel() && analytic.defined(); ++i) slope += u.f64()[i] * analytic.at(i);
       auto move = [&](double t) {

@@ -28,15 +28,10 @@ struct FileType {
   DType dtype;    // in memory
 };
 
+// First of each element type the one that it is written as.
 constexpr FileType kTypes[] = {{"F64", 8, DType::f64}, {"F32", 4, DType::f32}, {"I32", 4, DType::i32},
                                {"U8", 1, DType::u8},   {"I64", 8, DType::i32}, {"F16", 2, DType::f32},
                                {"BF16", 2, DType::f32}};
-
-const char* file_type_of(DType dtype) {
-  for (const FileType& type : kTypes)
-    if (type.dtype == dtype) return type.name;
-  return "?";
-}
 
 class Reader {
  public:
@@ -194,8 +189,9 @@ void save_safetensors(const std::string& path, const SafetensorsFile& file) {
     if (!names.insert(name).second) wrong(fmt::format("tensor \"{}\" occurs twice", name));
     if (!tensor.defined()) wrong(fmt::format("tensor \"{}\" is undefined", name));
     const Shape& shape = tensor.shape();
+    const FileType& type = *std::ranges::find(kTypes, tensor.dtype(), &FileType::dtype);
     const int64_t begin = std::exchange(end, end + tensor.bytes());
-    header.tensors.push_back({name, file_type_of(tensor.dtype()), {shape.begin(), shape.end()}, begin, end});
+    header.tensors.push_back({name, type.name, {shape.begin(), shape.end()}, begin, end});
   }
   for (const auto& [key, value] : file.metadata)
     if (!io::valid_utf8(key) || !io::valid_utf8(value)) wrong("the metadata is not valid UTF-8");

@@ -90,6 +90,14 @@ T* data_or_null(const Tensor& x) {
 }
 inline const uint8_t* mask_data(const Tensor& mask) { return mask.defined() ? mask.u8() : nullptr; }
 
+/// Positions of each sentence up to its last real one: of a mask [B, S], or all S where it is undefined.
+inline std::vector<int64_t> real_positions(const Tensor& mask, int64_t B, int64_t S) {
+  std::vector<int64_t> real(static_cast<size_t>(B), S);
+  for (int64_t b = 0; b < B && mask.defined(); ++b)
+    for (const uint8_t* row = mask.u8() + b * S; real[b] > 0 && !row[real[b] - 1];) --real[b];
+  return real;
+}
+
 /// The accumulator of input i, or undefined where nobody wants its gradient.
 inline Tensor into_if_needed(Grads& dx, int i) { return dx.needed(i) ? dx.into(i) : Tensor(); }
 /// The same for a kernel that writes it in any case: nobody's zeros where nobody wants it.

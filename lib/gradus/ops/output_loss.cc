@@ -202,17 +202,6 @@ class ChunkedLoss {
 
 }  // namespace
 
-namespace reference {
-namespace {
-
-CrossEntropy linear_cross_entropy(const Var& hidden, const Var& weight, const Var& bias,
-                                  const Tensor& targets, const CrossEntropyOptions& options = {}) {
-  return gradus::cross_entropy(gradus::linear(hidden, weight, bias), targets, options);
-}
-
-}  // namespace
-}  // namespace reference
-
 CrossEntropy linear_cross_entropy(const Input& hidden, const Var& weight, const Var& bias,
                                   const Tensor& targets, const CrossEntropyOptions& options, ThreadPool* pool,
                                   int parts) {
@@ -254,9 +243,7 @@ OpCase loss_case(const std::string& name, std::vector<OpCase::Input> inputs, con
   auto bias = [](const std::vector<Var>& in) { return in.size() > 2 ? in[2] : Var(); };
   return {"linear_cross_entropy" + name, inputs,
           [=](auto& in) { return linear_cross_entropy(in[0], in[1], bias(in), targets, options).loss; },
-          [=](auto& in) {
-            return reference::linear_cross_entropy(in[0], in[1], bias(in), targets, options).loss;
-          }};
+          [=](auto& in) { return cross_entropy(linear(in[0], in[1], bias(in)), targets, options).loss; }};
 }
 
 // More rows than a chunk holds, every third of them padding.
@@ -284,7 +271,7 @@ GRADUS_OP_CASES(
        return 0.5 * linear_cross_entropy(in[0], in[1], in[2], Tensor::from_ids({2}, {2, 0})).loss;
      },
      [](auto& in) {
-       return 0.5 * reference::linear_cross_entropy(in[0], in[1], in[2], Tensor::from_ids({2}, {2, 0})).loss;
+       return 0.5 * cross_entropy(linear(in[0], in[1], in[2]), Tensor::from_ids({2}, {2, 0})).loss;
      }});
 
 }  // namespace gradus

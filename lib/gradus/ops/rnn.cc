@@ -44,12 +44,6 @@ namespace {
 
 enum { kRnnNorm = 6 };  // its weight and bias among the node's inputs
 
-// f = tanh or relu, in place.
-template <class T>
-void activate(Nonlinearity f, T* y, int64_t n) {
-  if (f == Nonlinearity::tanh) return kernels::tanh(y, y, n);
-  for (int64_t i = 0; i < n; ++i) y[i] = y[i] < 0 ? T(0) : y[i];  // keeps NaN
-}
 // dpre = dh f'(pre), from y = f(pre).
 template <class T>
 void activate_back(Nonlinearity f, const T* y, const T* dh, T* dpre, int64_t n) {
@@ -78,7 +72,8 @@ struct Rnn : Recurrence {
       T *a_t = data<T>(a) + first * H, *h_t = data<T>(h) + first * H;
       w.product(n, see(t, data<T>(state)), H, true, a_t, H);  // 2
       norm.forward(first, n, a_t, H, false, h_t, H);          // 3
-      activate(nonlinearity, h_t, n * H);                     // 4
+      if (nonlinearity == Nonlinearity::tanh) kernels::tanh(h_t, h_t, n * H);  // 4
+      else kernels::relu(h_t, h_t, n * H);
       std::copy_n(h_t, n * H, data<T>(state));
       put(data<T>(state), out + t * B * H);
     }

@@ -239,11 +239,10 @@ ScaledDotProduct attend(const std::vector<Var>& inputs, Problem p, const ScaledD
   if (!(o.dropout >= 0 && o.dropout < 1)) refuse(kOp, "dropout must be in [0, 1): {}", o.dropout);
   p.dropout = o.dropout * Training::dropout_share();
   if (p.dropout > 0) p.stream = Training::next_stream();
-  p.real.assign(static_cast<size_t>(p.B), p.S);
+  p.real = real_positions(p.mask, p.B, p.S);
   p.holes.assign(static_cast<size_t>(p.B), 0);
   for (int64_t b = 0; b < p.B && p.mask.defined(); ++b) {
     const uint8_t* row = p.mask.u8() + b * p.S;
-    while (p.real[b] > 0 && !row[p.real[b] - 1]) --p.real[b];
     p.holes[b] = std::find(row, row + p.real[b], 0) != row + p.real[b];
   }
   Tensor output({p.T, p.B, p.H * p.dv}, p.dtype());

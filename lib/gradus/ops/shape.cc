@@ -1,5 +1,7 @@
 #include <gradus/ops/shape.h>
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -11,14 +13,6 @@
 
 namespace gradus {
 namespace {
-
-// "[0, 0]", whatever the numbers: a Shape has no negative ones.
-template <class Int>
-std::string text_of(const std::vector<Int>& numbers) {
-  std::string text;
-  for (Int n : numbers) text += (text.empty() ? "" : ", ") + std::to_string(n);
-  return "[" + text + "]";
-}
 
 // ---- axes in another order ----
 
@@ -149,7 +143,8 @@ Var permute(const Input& x, const std::vector<int>& order) {
   for (int& axis : front)
     if (axis < 0) axis += x.dims();
   if (!std::is_permutation(front.begin(), front.end(), axes.begin(), axes.end()))
-    refuse("permute", "the order must name every axis once: shape {}, order {}", x.shape(), text_of(order));
+    refuse("permute", "the order must name every axis once: shape {}, order [{}]", x.shape(),
+           fmt::join(order, ", "));
   return permute_as("permute", x, front);
 }
 
@@ -213,7 +208,8 @@ std::vector<Var> split(const Input& x, const std::vector<int64_t>& sizes, int ax
   int64_t left = x.size(a);  // -1 from a size on that does not fit
   for (int64_t n : sizes) left = n < 0 || n > left ? -1 : left - n;
   if (left != 0)
-    refuse("split", "sizes must add up to axis {}: shape {}, sizes {}", a, x.shape(), text_of(sizes));
+    refuse("split", "sizes must add up to axis {}: shape {}, sizes [{}]", a, x.shape(),
+           fmt::join(sizes, ", "));
   std::vector<Var> parts;
   int64_t begin = 0;
   for (int64_t n : sizes) {

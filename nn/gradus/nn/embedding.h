@@ -7,19 +7,14 @@
 
 namespace gradus::nn {
 
-struct EmbeddingLayerOptions {
-  /// Row that starts at zero and receives no gradient; -1 for none
-  int32_t padding_idx = -1;
-};
-
 /// A table of vectors: ids i32 [...] -> [..., embedding_dim]. weight [num_embeddings, embedding_dim] starts
-/// from N(0, 1), as torch.nn.Embedding.
+/// from N(0, 1), as torch.nn.Embedding; a row padding_idx, which receives no gradient, at zero.
 struct Embedding {
   Parameter weight;
   int32_t padding_idx = -1;
 
   Embedding(int64_t num_embeddings, int64_t embedding_dim, const RngInput& rng,
-            const EmbeddingLayerOptions& options = {})
+            const EmbeddingOptions& options = {})
       : padding_idx(options.padding_idx) {
     At at(rng.caller());
     must_be_positive("Embedding", "num_embeddings", num_embeddings);

@@ -22,7 +22,6 @@ class RequiredPhrases {
     int32_t place = 0;
   };
 
-  RequiredPhrases() = default;
   /// @throws Error "[translate] a phrase must have at least one token", "[translate] at most 64 phrases can be
   /// required: 65".
   explicit RequiredPhrases(std::vector<Phrase> phrases);

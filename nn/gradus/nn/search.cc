@@ -18,10 +18,6 @@ struct Entry {
 
 using Fate = SearchStep::Fate;
 
-bool has(const std::vector<int32_t>& words, int32_t v) {
-  return std::find(words.begin(), words.end(), v) != words.end();
-}
-
 class Beam {
  public:
   // Over a decoder that was started with all sentences, or, where that is null, over those that `start` makes.
@@ -64,9 +60,19 @@ class Beam {
     never_ = {options_.pad, options_.bos};
     while (!stopped_ && take_places()) {
       int64_t R = static_cast<int64_t>(live_.size());
-      Tensor previous = previous_.rows(0, R);
-      if (!scored_) decoder_->step_best(previous, never_, words_);
-      advance(scored_ ? decoder_->step(previous) : Tensor());
+      Tensor previous = previous_.rows(0, R), logits;
+      if (scored_) logits = decoder_->step(previous);
+      else decoder_->step_best(previous, never_, words_);
+      begin_.push_back(history_.size());
+      if (options_.weights || options_.coverage_penalty != 0) keep_weights();
+      next_.clear();
+      rows_.clear();
+      for (int64_t first = 0, end; first < R; first = end) {  // rows stand by sentence, in order
+        end = first;
+        while (end < R && live_[end].sentence == live_[first].sentence) ++end;
+        advance(first, end, logits);
+      }
+      std::swap(live_, next_);
       if (!live_.empty() && !stopped_) decoder_->select(rows_);
     }
     for (auto& list : results_) keep_best(list);
@@ -107,11 +113,8 @@ class Beam {
     const int64_t room = places_ - open_, end = std::min(B_, next_sentence_ + room);
     if (end == next_sentence_ || !(live_.empty() || (2 * room >= places_ && decoder_->can_join())))
       return !live_.empty();
-    std::unique_ptr<IncrementalDecoder> started = start_(next_sentence_, end);
-    if (live_.empty())
-      decoder_ = (own_ = std::move(started)).get();
-    else
-      decoder_->join(*started);
+    if (live_.empty()) decoder_ = (own_ = start_(next_sentence_, end)).get();
+    else decoder_->join(*start_(next_sentence_, end));
     begin(end);
     return true;
   }
@@ -144,22 +147,8 @@ class Beam {
 
   bool draws(int64_t sentence) const { return options_.sentences[sentence].seed.has_value(); }
 
-  // Takes the step that `logits` are of: rows of a sentence stand together, sentences in their order.
-  void advance(const Tensor& logits) {
-    begin_.push_back(history_.size());
-    if (options_.weights || options_.coverage_penalty != 0) keep_weights();
-    next_.clear();
-    rows_.clear();
-    int64_t R = static_cast<int64_t>(live_.size());
-    for (int64_t first = 0, end; first < R; first = end) {
-      end = first;
-      while (end < R && live_[end].sentence == live_[first].sentence) ++end;
-      advance_sentence(first, end, logits);
-    }
-    std::swap(live_, next_);
-  }
-
-  void advance_sentence(int64_t first, int64_t end, const Tensor& logits) {
+  // The rows of a sentence take the step that `logits` are of.
+  void advance(int64_t first, int64_t end, const Tensor& logits) {
     int64_t b = live_[first].sentence;
     candidates_.clear();
     for (int64_t row = first; row < end; ++row) consider(row, logits);
@@ -185,12 +174,10 @@ class Beam {
       if (decoder_->weights().defined()) seen.weights = decoder_->weights().rows(first, end);
       stopped_ = !options_.watch(seen);
     }
-    bool done = begin == next_.size() || !worth_going_on(b, begin);
-    if (!done && steps_of(b) >= limit_[b]) {
-      for (size_t i = begin; i < next_.size(); ++i) finish(steps() - 1, static_cast<int64_t>(i), next_[i]);
-      done = true;
-    }
-    if (!done) return;
+    const bool worth_it = begin < next_.size() && worth_going_on(b, begin);
+    if (worth_it && steps_of(b) < limit_[b]) return;
+    for (size_t i = begin; worth_it && i < next_.size(); ++i)  // cut off
+      finish(steps() - 1, static_cast<int64_t>(i), next_[i]);
     --open_;
     next_.resize(begin);  // the sentence leaves the batch
     rows_.resize(begin);
@@ -244,7 +231,9 @@ class Beam {
   // The words that one hypothesis can go on with. Without logits the best is in words_.
   void consider(int64_t row, const Tensor& logits) {
     const Row& own = live_[row];
-    const int32_t forced = forced_word(own.sentence);
+    const std::vector<int32_t>& prefix = options_.sentences[own.sentence].prefix;
+    const auto t = static_cast<size_t>(steps_of(own.sentence) - 1);
+    const int32_t forced = t < prefix.size() ? prefix[t] : -1;  // -1: the search's own
     if (!logits.defined()) {
       int32_t v = forced >= 0 ? forced : words_.i32()[row];
       if (v >= 0) candidates_.push_back({{row, v}, own});
@@ -262,7 +251,11 @@ class Beam {
         draw(own, x, V);
       else  // one more than it has hypotheses: a word may be </s>, which leaves as many to go on with
         best_words(x, V, K_ == 1 ? 1 : std::min(K_ + 1, V), never_, best_);
-      add_required(required, own, V);
+      std::vector<int32_t> bring_on;  // a required phrase
+      required.add_next(own.said, bring_on);
+      auto missing = [](const auto& words, int32_t v) { return std::ranges::find(words, v) == words.end(); };
+      for (int32_t v : bring_on)
+        if (missing(never_, known(v, V)) && missing(best_, v)) best_.push_back(v);
     }
     const double log_sum = kernels::log_sum_exp(x, V);
     for (size_t i = 0; i < best_.size(); ++i) {
@@ -277,13 +270,6 @@ class Beam {
   static int32_t known(int32_t word, int64_t V) {
     if (word < 0 || word >= V) refuse("translate", "there is no word {}: the vocabulary has {}", word, V);
     return word;
-  }
-
-  // The word that this step must take; -1: the search's own.
-  int32_t forced_word(int64_t sentence) const {
-    const std::vector<int32_t>& prefix = options_.sentences[sentence].prefix;
-    const auto t = static_cast<size_t>(steps_of(sentence) - 1);
-    return t < prefix.size() ? prefix[t] : -1;
   }
 
   // never_: the words that this hypothesis must not go on with.
@@ -310,21 +296,13 @@ class Beam {
     }
   }
 
-  // Adds to best_ the words that bring a required phrase on.
-  void add_required(const RequiredPhrases& required, const Row& own, int64_t V) {
-    std::vector<int32_t> words;
-    required.add_next(own.said, words);
-    for (int32_t v : words)
-      if (!has(never_, known(v, V)) && !has(best_, v)) best_.push_back(v);
-  }
-
   void keep_weights() {
-    const Tensor& w = decoder_->weights();
-    if (!w.defined() && options_.coverage_penalty != 0)
+    if (const Tensor& w = decoder_->weights(); w.defined()) {
+      weights_begin_.emplace_back(weights_.size(), w.size(1));
+      weights_.insert(weights_.end(), w.f32(), w.f32() + w.numel());
+    } else if (options_.coverage_penalty != 0) {
       fail("translate", "coverage_penalty needs a model with alignment weights");
-    if (!w.defined()) return;
-    weights_begin_.emplace_back(weights_.size(), w.size(1));
-    weights_.insert(weights_.end(), w.f32(), w.f32() + w.numel());
+    }
   }
 
   // A result: the hypothesis that stood in `row` after step t and is `last` now. It is cut off there if that
@@ -334,20 +312,17 @@ class Beam {
     Hypothesis h;
     h.finished = t + 1 < steps();
     h.complete = required_[b].complete(last.said);
-    const bool weights = !weights_begin_.empty();
-    auto look = [&](int64_t step, int64_t parent) {
+    auto note = [&](int64_t step, int64_t parent, double log_probability) {
+      if (scored_) h.log_probabilities.push_back(log_probability);
+      if (weights_begin_.empty()) return;
       const auto [begin, S] = weights_begin_[step];
       const float* w = weights_.data() + static_cast<int64_t>(begin) + parent * S;
       h.weights.emplace_back(w, w + S);
     };
-    if (h.finished) {
-      if (scored_) h.log_probabilities.push_back(of_end);
-      if (weights) look(t + 1, row);
-    }
+    if (h.finished) note(t + 1, row, of_end);
     walk_back(b, t, row, [&](int64_t step, const Entry& e) {
       h.tokens.push_back(e.token);
-      if (scored_) h.log_probabilities.push_back(e.log_probability);
-      if (weights) look(step, e.parent);
+      note(step, e.parent, e.log_probability);
     });
     std::reverse(h.tokens.begin(), h.tokens.end());
     std::reverse(h.log_probabilities.begin(), h.log_probabilities.end());

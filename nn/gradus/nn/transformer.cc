@@ -18,17 +18,12 @@ MultiheadAttentionOptions attention_options(const TransformerOptions& o) {
 
 std::string layer_name(size_t i) { return "layers." + std::to_string(i); }
 
-template <class Layer>
-void must_have_layers(const char* name, const std::vector<Layer>& layers) {
-  if (layers.empty()) fail(name, "has no layers any more", "moved from?");
-}
-
 // All layers in turn; only the last one's weights are made, and only when wanted.
 template <class F>
 TransformerDecoderOutput through(const TransformerDecoder& decoder, const Var& x,
                                  const TransformerDecoderOptions& o, F&& layer) {
   Scope scope("decoder");
-  must_have_layers("TransformerDecoder", decoder.layers);
+  if (decoder.layers.empty()) fail("TransformerDecoder", "has no layers any more", "moved from?");
   TransformerDecoderOutput out{x, {}};
   for (size_t i = 0; i < decoder.layers.size(); ++i) {
     Scope layer_scope(layer_name(i));
@@ -79,7 +74,7 @@ Var TransformerEncoderLayer::operator()(const Input& x, const TransformerEncoder
 Var TransformerEncoder::operator()(const Input& x, const TransformerEncoderOptions& o) const {
   At at(x.caller());
   Scope scope("encoder");
-  must_have_layers("TransformerEncoder", layers);
+  if (layers.empty()) fail("TransformerEncoder", "has no layers any more", "moved from?");
   Var y = x;
   for (size_t i = 0; i < layers.size(); ++i) {
     Scope layer_scope(layer_name(i));

@@ -64,7 +64,22 @@ Attention::Attention(const AttentionOptions& o) : options(o) {
 bool Attention::cuts() const { return (options.top_k > 0 || options.last_only) && !Training::active(); }
 
 Tensor Attention::kept(const Tensor& weights, const Tensor& mask) const {
-  return options.last_only ? last_position(weights, mask) : largest_weights(weights, mask, options.top_k);
+  int64_t B = weights.size(0), S = weights.size(1);
+  Tensor out = Tensor::zeros({B, S}, DType::u8);
+  std::vector<int64_t> order;  // of the real positions
+  for (int64_t b = 0; b < B; ++b) {
+    order.clear();
+    for (int64_t s = 0; s < S; ++s)
+      if (!mask.defined() || mask.u8()[b * S + s]) order.push_back(s);
+    if (options.last_only)
+      std::reverse(order.begin(), order.end());
+    else
+      std::stable_sort(order.begin(), order.end(),
+                       [&](int64_t i, int64_t j) { return weights.at(b * S + i) > weights.at(b * S + j); });
+    order.resize(std::min(order.size(), options.last_only ? 1 : static_cast<size_t>(options.top_k)));
+    for (int64_t s : order) out.u8()[b * S + s] = 1;
+  }
+  return out;
 }
 
 AttentionMemory Attention::prepare(const Input& annotations, const Tensor& mask) const {
@@ -87,32 +102,6 @@ AttendedSequence Attention::sequence(const Input& queries, const AttentionMemory
     state = std::move(a.state);
   }
   return {stack(contexts, 0), stack(weights, 0).value(), drawn.empty() ? Var() : stack(drawn, 0)};
-}
-
-Tensor largest_weights(const Tensor& weights, const Tensor& mask, int64_t k) {
-  int64_t B = weights.size(0), S = weights.size(1);
-  Tensor out = Tensor::zeros({B, S}, DType::u8);
-  std::vector<int64_t> order;
-  for (int64_t b = 0; b < B; ++b) {
-    order.clear();
-    for (int64_t s = 0; s < S; ++s)
-      if (!mask.defined() || mask.u8()[b * S + s]) order.push_back(s);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t i, int64_t j) { return weights.at(b * S + i) > weights.at(b * S + j); });
-    for (size_t i = 0; i < order.size() && static_cast<int64_t>(i) < k; ++i) out.u8()[b * S + order[i]] = 1;
-  }
-  return out;
-}
-
-Tensor last_position(const Tensor& weights, const Tensor& mask) {
-  int64_t B = weights.size(0), S = weights.size(1);
-  Tensor out = Tensor::zeros({B, S}, DType::u8);
-  for (int64_t b = 0; b < B; ++b) {
-    int64_t s = S - 1;
-    while (s >= 0 && mask.defined() && !mask.u8()[b * S + s]) --s;
-    if (s >= 0) out.u8()[b * S + s] = 1;
-  }
-  return out;
 }
 
 Var ScoredAttention::scaled_scores(const Input& query, const AttentionMemory& memory,

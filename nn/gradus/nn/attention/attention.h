@@ -132,7 +132,8 @@ class Attention {
   virtual int64_t context_size(int64_t annotation_size) const { return annotation_size; }
 
  protected:
-  /// u8 [B, S] of the positions that stay where it cuts; weights [B, S], or anything that rises with them.
+  /// u8 [B, S] of the positions that stay where it cuts: of equal weights the first ones. weights [B, S], or
+  /// anything that rises with them.
   Tensor kept(const Tensor& weights, const Tensor& mask) const;
 };
 
@@ -156,11 +157,6 @@ class ScoredAttention : public Attention {
   /// Weights are known: context and the next state.
   Attended attend(const Var& weights, const AttentionMemory& memory, const AttentionState& state) const;
 };
-
-/// u8 [B, S] with ones at the k largest real weights [B, S] of each row; of equal ones the first.
-Tensor largest_weights(const Tensor& weights, const Tensor& mask, int64_t k);
-/// The same with a one at the last real position of each row that has one.
-Tensor last_position(const Tensor& weights, const Tensor& mask);
 
 // ---- by name ----
 

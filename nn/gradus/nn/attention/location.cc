@@ -8,25 +8,11 @@
 #include <gradus/ops/activation.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/matmul.h>
+#include <gradus/ops/operands.h>
 #include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
 
 namespace gradus::nn {
-namespace {
-
-// Of each source, up to the last real position.
-std::vector<int64_t> lengths_of(const AttentionMemory& memory) {
-  int64_t S = memory.annotations.size(0);
-  std::vector<int64_t> lengths(static_cast<size_t>(memory.annotations.size(1)), S);
-  const uint8_t* real = memory.mask.defined() ? memory.mask.u8() : nullptr;
-  for (int64_t& n : lengths) {
-    while (real && n > 0 && !real[n - 1]) --n;
-    if (real) real += S;
-  }
-  return lengths;
-}
-
-}  // namespace
 
 LocationAttention::LocationAttention(const AttentionSizes& s, const RngInput& rng)
     : ScoredAttention(s.options), position(s.query_size, s.options.max_positions, rng, {.bias = false}) {}
@@ -73,7 +59,8 @@ Tensor LocalAttention::window(const std::vector<int64_t>& centre, const Attentio
 Attended LocalMonotonicAttention::step(const Input& query, const AttentionMemory& memory,
                                        const AttentionState& state) const {
   At at(query.caller());
-  std::vector<int64_t> centre = lengths_of(memory);
+  const Var& h = memory.annotations;
+  std::vector<int64_t> centre = real_positions(memory.mask, h.size(1), h.size(0));
   for (int64_t& c : centre) c = std::min(state.step, c - 1);
   return attend(weigh(scaled_scores(query, memory, state), window(centre, memory)), memory, state);
 }
@@ -85,8 +72,9 @@ LocalPredictiveAttention::LocalPredictiveAttention(const AttentionSizes& s, cons
 
 Var LocalPredictiveAttention::centre(const Input& query, const AttentionMemory& memory) const {
   At at(query.caller());
-  std::vector<int64_t> lengths = lengths_of(memory);
-  Tensor length = Tensor::from({memory.annotations.size(1)}, {lengths.begin(), lengths.end()}, query.dtype());
+  int64_t S = memory.annotations.size(0), B = memory.annotations.size(1);
+  std::vector<int64_t> lengths = real_positions(memory.mask, B, S);
+  Tensor length = Tensor::from({B}, {lengths.begin(), lengths.end()}, query.dtype());
   return sigmoid(sum(tanh(position(query)) * v, {.axes = {1}})) * Var(length);
 }
 
