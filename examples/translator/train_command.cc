@@ -388,8 +388,8 @@ int run(TrainCommand& o) {
                                                               ? "--patience prolongs it"
                                                               : "--epochs or --max-minutes prolong it"));
   if (trainer.out_of_patience())
-    say(fmt::format("No better {} in {} validations: stopped at step {}.", o.train.metric, o.train.patience,
-                    trainer.step()));
+    say(fmt::format("No better {} in {} validation{}: stopped at step {}.", o.train.metric, o.train.patience,
+                    o.train.patience == 1 ? "" : "s", trainer.step()));
   if (validated && std::isinf(std::exp(trainer.best_loss()))) {
     tell("translator: no validation had a finite perplexity: what is in {} has learnt nothing. {}\n",
          o.train.out, kDivergedAdvice);

@@ -200,4 +200,9 @@ const std::string& trained_model() {
   return name;
 }
 
+void copy_model(const std::string& name) {
+  fs::remove_all(scratch_path() / name);
+  fs::copy(scratch_path() / trained_model(), scratch_path() / name);
+}
+
 }  // namespace cli

@@ -79,5 +79,7 @@ const std::string& short_pairs();
 Arguments small_run(const std::string& out, const Arguments& more = {});
 // A model directory trained for a few seconds, made once; nobody writes into it.
 const std::string& trained_model();
+// A copy of it, to be spoilt, in place of what is there.
+void copy_model(const std::string& name);
 
 }  // namespace cli

@@ -65,8 +65,7 @@ TEST_CASE("a limit of the process on its memory counts like the machine's own") 
 }
 
 TEST_CASE("config.json with a size of 2^61 is an error and no crash, for every command") {
-  std::filesystem::remove_all(scratch_path() / "giant");
-  std::filesystem::copy(scratch_path() / trained_model(), scratch_path() / "giant");
+  copy_model("giant");
   std::string config = read_file("giant/config.json");
   size_t at = config.find("\"hidden_size\": 32");
   REQUIRE(at != std::string::npos);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <set>
 
 #include <common/json_text.h>
 #include <gradus/io/safetensors.h>
@@ -135,6 +136,39 @@ TEST_CASE("threads share lines out: answers and remarks are the same, and in the
       CHECK(r.err == one.err);
     }
   }
+}
+
+TEST_CASE("evaluate and diff search as translate does, whatever they are told") {
+  const std::string input = sources(60);
+  std::string pairs;
+  for (size_t i = 0; i < 60; ++i) pairs += lines_of(read_file(short_pairs())).at(i) + "\n";
+  write_file("sixty.tsv", pairs);
+  auto with = [](Arguments command, const Arguments& more, const std::string& lines = "") {
+    command.insert(command.end(), more.begin(), more.end());
+    const Result r = run(command, {.input = lines});
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    return r.out;
+  };
+  std::set<std::string> different;
+  const std::vector<Arguments> ways = {{},
+                                       {"-k", "4"},
+                                       {"-k", "4", "--length-penalty", "3"},
+                                       {"-k", "4", "--coverage-penalty", "3"},
+                                       {"--min-length", "9"},
+                                       {"--min-length", "9", "--no-repeat-ngram", "1"}};
+  for (const Arguments& how : ways) {
+    CAPTURE(how.empty() ? std::string("greedily") : how.back());
+    const std::string said = with({"translate", trained_model()}, how, input);
+    different.insert(said);
+    with({"evaluate", trained_model(), "sixty.tsv", "--hypotheses", "sixty.said"}, how);
+    CHECK(read_file("sixty.said") == said);
+    auto of_model = json_text::parse(
+        with({"diff", trained_model(), trained_model(), "sixty.tsv", "--json", "--lowercase"}, how));
+    auto of_file = json_text::parse(
+        with({"diff", "sixty.said", "sixty.said", "sixty.tsv", "--json", "--lowercase"}, {}));
+    CHECK(of_model.at("by_sentence") == of_file.at("by_sentence"));
+  }
+  CHECK(different.size() == ways.size());
 }
 
 TEST_CASE("the average of one checkpoint is it, to the bit") {

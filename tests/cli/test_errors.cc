@@ -15,12 +15,6 @@ void check_error(const Arguments& arguments, const std::string& text) {
   CHECK(r.err == "translator: " + text + "\n");
 }
 
-// A copy of the trained model to be spoilt.
-void copy_model(const std::string& name) {
-  fs::remove_all(scratch_path() / name);
-  fs::copy(scratch_path() / trained_model(), scratch_path() / name);
-}
-
 }  // namespace
 
 TEST_CASE("train: files that are missing, empty, directories, UTF-16, of different length") {

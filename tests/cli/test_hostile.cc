@@ -19,11 +19,6 @@ void check_harmless(const Result& r) {
   CHECK(acts_on_terminal(r.err) == "");
 }
 
-void copy_of_model(const std::string& name) {
-  fs::remove_all(scratch_path() / name);
-  fs::copy(scratch_path() / trained_model(), scratch_path() / name);
-}
-
 // The vocabulary with its fifth word, the first that is none of the specials, put as `word`.
 void respell(const std::string& path, const std::string& word) {
   std::string text;
@@ -48,7 +43,7 @@ TEST_CASE("a vocabulary with control characters is refused, by file and line") {
   for (const char* side : {"source", "target"})
     for (const auto& [word, name] : words) {
       CAPTURE(name);
-      copy_of_model("hostile");
+      copy_model("hostile");
       respell(std::string("hostile/") + side + ".vocab", word);
       for (const Arguments& command : {Arguments{"translate", "hostile", "she eats"},
                                        {"evaluate", "hostile", short_pairs()}}) {
@@ -73,7 +68,7 @@ TEST_CASE("names of files and models with control characters are shown without t
     CHECK(count(r.err, "[2J") > 0);  // what can be shown is
     check_harmless(r);
   }
-  copy_of_model(model);
+  copy_model(model);
   check_harmless(run({"train", "--out", model}));
   check_harmless(run({"translate", model, "she eats apples", "--attention-map"}));
   write_file(model + "/config.json", "{" + kHostile);

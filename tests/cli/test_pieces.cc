@@ -8,23 +8,16 @@
 
 #include <gradus/io/safetensors.h>
 
-#include <translator/text/subwords.h>
-
 #include "../about.h"
+#include "../pieces.h"
 #include "../quick_doctest.h"
-#include "../skip.h"
 #include <common/json_text.h>
 #include "program.h"
 
 using namespace cli;
-using gradus::testing::skipped;
+using gradus::testing::no_pieces;
 
 namespace {
-
-bool without_pieces() {
-  if (!translator::Subwords::available()) skipped("this build has no SentencePiece");
-  return !translator::Subwords::available();
-}
 
 const char* const kOwn =
     "Anna doesn't sing.\tAnna ne chante pas.\n"
@@ -93,7 +86,7 @@ std::string with_file(const std::string& name, const std::string& file, const st
 }  // namespace
 
 TEST_CASE("pieces: capitals, punctuation, other scripts and emoji go in and come out whole") {
-  if (without_pieces()) return;
+  if (no_pieces()) return;
   const std::string model = in_pieces();
   for (const char* file : {"pieces.model", "source.vocab", "target.vocab", "config.json"})
     CHECK_MESSAGE(exists(model + "/" + file), file);
@@ -116,7 +109,7 @@ TEST_CASE("pieces: capitals, punctuation, other scripts and emoji go in and come
 }
 
 TEST_CASE("pieces: maps, links and JSON are of words; --pieces shows pieces") {
-  if (without_pieces()) return;
+  if (no_pieces()) return;
   const std::string sentence = "Paul eats apples.";
   Result words = run({"translate", in_pieces(), sentence, "--attention-map"});
   CHECK(count(words.out, "╭ apples\n") == 1);
@@ -147,7 +140,7 @@ TEST_CASE("pieces: maps, links and JSON are of words; --pieces shows pieces") {
 }
 
 TEST_CASE("pieces: a mark that is forbidden does not come, however many hypotheses would have it") {
-  if (without_pieces()) return;
+  if (no_pieces()) return;
   for (const Arguments& more : std::vector<Arguments>{{"-k", "1"},
                                                       {"-k", "3"},
                                                       {"-k", "5"},
@@ -165,7 +158,7 @@ TEST_CASE("pieces: a mark that is forbidden does not come, however many hypothes
 }
 
 TEST_CASE("pieces: what is required is there where it begins the sentence, with a capital") {
-  if (without_pieces()) return;
+  if (no_pieces()) return;
   for (const char* spelt : {"il fait", "Il fait"}) {
     const Result r = run({"translate", in_pieces(), "今天天气很好。", "--require", spelt, "-k", "6"});
     CHECK(r.out == "Il fait beau aujourd'hui \U0001F600.\n");
@@ -174,7 +167,7 @@ TEST_CASE("pieces: what is required is there where it begins the sentence, with 
 }
 
 TEST_CASE("pieces: a required word is not the beginning of a longer one") {
-  if (without_pieces()) return;
+  if (no_pieces()) return;
   int whole = 0;
   for (const char* word : {"pau", "chan", "pom", "be", "mang"}) {
     const Result r = run({"translate", in_pieces(), "Paul eats apples.", "--require", word, "-k", "6"});
@@ -198,7 +191,7 @@ TEST_CASE("pieces: a required word is not the beginning of a longer one") {
 }
 
 TEST_CASE("pieces: evaluate compares with the file as it is") {
-  if (without_pieces()) return;
+  if (no_pieces()) return;
   auto j = json_text::parse(run({"evaluate", in_pieces(), "own.tsv", "--json"}).out);
   CHECK(j.at("bleu").get<double>() == about(100));
   CHECK(j.at("exact_match").get<double>() ==
@@ -207,7 +200,7 @@ TEST_CASE("pieces: evaluate compares with the file as it is") {
 }
 
 TEST_CASE("pieces: dropout gives each epoch its own, and a run goes on as if it had not stopped") {
-  if (without_pieces()) return;
+  if (no_pieces()) return;
   const Arguments kept = {"--subword-dropout", "0.3", "--schedule", "constant", "--warmup", "3"};
   auto trained = [&](const std::string& out, const Arguments& more) {
     Arguments all = kept;
@@ -238,7 +231,7 @@ TEST_CASE("pieces: dropout gives each epoch its own, and a run goes on as if it 
 }
 
 TEST_CASE("pieces: one model for both sides, unigrams, characters, a folded first word") {
-  if (without_pieces()) return;
+  if (no_pieces()) return;
   struct {
     Arguments options;
     std::vector<const char*> files, missing;
@@ -265,7 +258,7 @@ TEST_CASE("pieces: one model for both sides, unigrams, characters, a folded firs
 }
 
 TEST_CASE("pieces: a damaged or foreign model of pieces, or one of other words, is refused by name") {
-  if (without_pieces()) return;
+  if (no_pieces()) return;
   auto fault = [](const std::string& model) {
     Result r = run({"translate", model, "Anna"});
     CHECK(r.code == 1);
@@ -320,7 +313,7 @@ TEST_CASE("pieces: a damaged or foreign model of pieces, or one of other words, 
 }
 
 TEST_CASE("pieces: bad lines in a stream cost no other line its translation") {
-  if (without_pieces()) return;
+  if (no_pieces()) return;
   const std::string input = "Anna sleeps.\nbro\xFFken\n" + std::string((1 << 20) + 1, 'a') + "\n" +
                             std::string(1 << 19, 'b') + "\n\nAnna sleeps.";
   Result r = run({"translate", in_pieces()}, {.input = input});
@@ -333,7 +326,7 @@ TEST_CASE("pieces: bad lines in a stream cost no other line its translation") {
 }
 
 TEST_CASE("pieces: options of words among those of pieces, and the other way round, are wrong usage") {
-  if (without_pieces()) return;
+  if (no_pieces()) return;
   auto fault = [](const Arguments& more) {
     Result r = run(own_run("refused", more));
     CHECK(r.code == 2);

@@ -4,6 +4,7 @@
 #include <gradus/kernels/products/gemm.h>
 
 #include <cmath>
+#include <map>
 
 #include "../about.h"
 #include "../quick_doctest.h"
@@ -76,6 +77,58 @@ TEST_CASE("scheduled sampling changes the run, and it still learns") {
   REQUIRE(run(small_run("sampled", sampled)).code == 0);
   CHECK(last_loss("sampled") != last_loss("plain"));
   CHECK(last_loss("sampled") < 0.9 * events("sampled", "validation").front().at("train_loss").get<double>());
+}
+
+TEST_CASE("no option of a network or of its training is ignored: the weights come out different") {
+  REQUIRE(shell("head -n 300 " + short_pairs() + " > few-lines.tsv").code == 0);
+  auto weights = [](const Arguments& options) {
+    Arguments a = {"train",        "--data", "few-lines.tsv", "--out",       "turned", "--force",
+                   "--epochs",     "1",      "--threads",     "1",           "--lr",   "0.01",
+                   "--batch-size", "16",     "--embedding",   "16",          "-q",     "--subwords",
+                   "none",         "--ema",  "0",             "--dropout",   "0.2",    "--no-tie-embeddings",
+                   "--min-count",  "1",      "--case",        "lower"};
+    a.insert(a.end(), options.begin(), options.end());
+    const Result r = run(a);
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    std::string bytes;
+    for (const auto& [name, tensor] : gradus::load_safetensors(in_scratch("turned/model.safetensors")).tensors)
+      bytes.append(reinterpret_cast<const char*>(tensor.raw()), static_cast<size_t>(tensor.bytes()));
+    return bytes;
+  };
+  const Arguments gru = {"--hidden", "16", "--attention", "bahdanau", "--optimizer", "adam"},
+                  luong = {"--hidden", "16", "--attention", "bahdanau", "--decoder", "luong"},
+                  deep = {"--hidden", "16", "--attention", "bahdanau", "--layers", "2"},
+                  one_way = {"--hidden", "16", "--attention", "bahdanau", "--unidirectional"},
+                  sgd = {"--hidden", "16", "--attention", "bahdanau", "--optimizer", "sgd"},
+                  transformer = {"--model", "transformer", "--layers", "1", "--heads", "2"};
+  const std::vector<std::pair<Arguments, Arguments>> turned = {
+      {gru, {"--layer-norm"}},
+      {gru, {"--variational=false"}},
+      {gru, {"--recurrent-dropout", "0.4"}},
+      {gru, {"--weight-decay", "0.1"}},
+      {gru, {"--warmup", "3"}},
+      {gru, {"--clip-norm", "0.01"}},
+      {gru, {"--clip-value", "0.0001"}},
+      {gru, {"--dropout-warmup", "5"}},
+      {gru, {"--word-dropout", "0.3"}},
+      {gru, {"--accumulate", "2"}},
+      {luong, {"--no-input-feeding"}},
+      {deep, {"--residual"}},
+      {one_way, {"--reverse-source"}},
+      {sgd, {"--momentum", "0.5"}},
+      {transformer, {"--norm-last"}},
+      {transformer, {"--no-causal-mask"}},
+      {transformer, {"--positions", "none"}},
+      {transformer, {"--temperature", "2"}},
+  };
+  std::map<Arguments, std::string> without;
+  for (const auto& [others, option] : turned) {
+    CAPTURE(option[0]);
+    if (!without.contains(others)) without[others] = weights(others);
+    Arguments with = others;
+    with.insert(with.end(), option.begin(), option.end());
+    CHECK((weights(with) != without[others]));
+  }
 }
 
 TEST_CASE("names that do not exist, and clipping that is off") {

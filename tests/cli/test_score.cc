@@ -122,6 +122,7 @@ TEST_CASE("score: lines stay in their places whatever is wrong with some") {
     for (const char* command : {"score", "diff good.fr"}) {
       Result full = shell("\"$T\" " + std::string(command) + " " + trained_model() + " good.tsv > /dev/full");
       CHECK(full.code == 1);
+      CHECK(full.says("translator: standard output cannot be written: "));
     }
   }
   Result none = run({"score", trained_model(), "-"}, {.input = "nothing\n"});
@@ -251,8 +252,12 @@ TEST_CASE("diff: files that do not fit the pairs are refused, and what was left 
   CHECK(
       run({"diff", "said", "absent", "holes.tsv"}).says("translator: absent: cannot be read: No such file"));
   CHECK(run({"diff", "said", "said"}).code == 2);
-  for (const Arguments& how :
-       std::vector<Arguments>{{"-k", "7"}, {"--length-penalty", "1"}, {"--exact-stop"}}) {
+  for (const Arguments& how : std::vector<Arguments>{{"-k", "7"},
+                                                     {"--length-penalty", "1"},
+                                                     {"--coverage-penalty", "1"},
+                                                     {"--min-length", "2"},
+                                                     {"--no-repeat-ngram", "2"},
+                                                     {"--exact-stop"}}) {
     Arguments a = {"diff", "said", "said", "holes.tsv"};
     a.insert(a.end(), how.begin(), how.end());
     const Result refused = run(a);

@@ -1,8 +1,11 @@
 // `translator translate` told what to say and what not, drawing, and with several models; `translator average`.
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <set>
+
+#include <gradus/io/safetensors.h>
 
 #include <common/json_text.h>
 
@@ -72,6 +75,7 @@ TEST_CASE("translate: words that a translation begins with, has, and does not ha
   const std::string word = free.substr(0, free.find_first_of(" '"));
   const Result without = steered({sentence, "--forbid", word, "-k", "4", "--n-best", "4"});
   CHECK(without.code == 0);
+  REQUIRE(!lines_of(without.out).empty());
   for (const std::string& line : lines_of(without.out))
     CHECK(words_of(line).find(words_of(word)) == std::string::npos);
   const Result with = steered({sentence, "--require", "chante", "--require", "il", "-k", "6"});
@@ -106,6 +110,37 @@ TEST_CASE("translate: words that a translation begins with, has, and does not ha
   CHECK(words_of(rest.out).find(words_of(third)) == std::string::npos);
   const std::string greedy = lines_of(steered({sentence, "--prefix", "il"}).out)[0];
   CHECK(lines_of(others.out)[0].find("0\t" + greedy.substr(0, greedy.find(' ', 3))) == 0);
+}
+
+TEST_CASE("translate: how scores are made and what may come twice reaches the search") {
+  auto told = [](const Arguments& more) {
+    Arguments a = {"she eats apples", "--scores", "--json"};
+    a.insert(a.end(), more.begin(), more.end());
+    const Result r = steered(a);
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+    return json_text::parse(r.out);
+  };
+  // The greedy search finds the same whatever a score is, and gives it the score that was asked for.
+  const auto usual = told({}), once = told({"--coverage-penalty", "1"}),
+             twice = told({"--coverage-penalty", "2"});
+  CHECK(once["words"] == usual["words"]);
+  const double n = static_cast<double>(usual["words"].size()) + 1, sum = usual["log_probability"];
+  CHECK(usual["score"].get<double>() == about(sum / n, 1e-9));
+  CHECK(told({"--length-penalty", "0"})["score"].get<double>() == about(sum, 1e-9));
+  CHECK(told({"--length-penalty", "2"})["score"].get<double>() == about(sum / std::pow((5 + n) / 6, 2), 1e-9));
+  const double lost = usual["score"].get<double>() - once["score"].get<double>();
+  CHECK(lost > 0.01);
+  CHECK(usual["score"].get<double>() - twice["score"].get<double>() == about(2 * lost, 1e-6));
+  // Made to go on, it repeats itself unless it may not.
+  auto different = [](const nlohmann::ordered_json& j) {
+    return std::set<std::string>(j["words"].begin(), j["words"].end()).size();
+  };
+  const auto repeats = told({"--min-length", "30"}),
+             never = told({"--min-length", "30", "--no-repeat-ngram", "1"});
+  CHECK(repeats["words"].size() >= 30);
+  CHECK(different(repeats) < repeats["words"].size());
+  CHECK(never["words"].size() >= 30);
+  CHECK(different(never) == never["words"].size());
 }
 
 TEST_CASE("translate: what it cannot be told") {
@@ -216,9 +251,8 @@ TEST_CASE("several models translate as one") {
 }
 
 TEST_CASE("a model is not written over what it is made of") {
-  std::filesystem::remove_all(scratch_path() / "nest");
-  std::filesystem::copy(scratch_path() / trained_model(), scratch_path() / "nest");
-  std::filesystem::copy(scratch_path() / trained_model(), scratch_path() / "nest" / "kept");
+  copy_model("nest");
+  copy_model("nest/kept");
   const std::string says = "nest: has nest/kept, which is read, and would be replaced: name another place\n";
   const auto refused = [&](const Arguments& a, const std::string& text) {
     const Result r = run(a);
@@ -257,6 +291,24 @@ TEST_CASE("average: of one model it, of several their mean, and nothing is lost"
   REQUIRE(kept.size() == 2);
   REQUIRE(run({"average", kept[0], kept[1], "-o", "same", "--force"}).code == 0);
   CHECK(run({"evaluate", "same", short_pairs()}).code == 0);
+  auto weights = [](const std::string& path) {
+    return gradus::load_safetensors(path + "/model.safetensors").tensors;
+  };
+  const auto a = weights(kept[0]), b = weights(kept[1]), mean = weights(in_scratch("same"));
+  REQUIRE((mean.size() == a.size() && mean.size() == b.size()));
+  for (size_t i = 0; i < mean.size(); ++i) {
+    CAPTURE(mean[i].first);
+    REQUIRE((a[i].first == mean[i].first && b[i].first == mean[i].first));
+    const std::vector<double> x = a[i].second.to_vector(), y = b[i].second.to_vector(),
+                              z = mean[i].second.to_vector();
+    REQUIRE((x.size() == z.size() && y.size() == z.size()));
+    CHECK(x != y);
+    for (size_t k = 0; k < z.size(); ++k) {
+      if (z[k] == about((x[k] + y[k]) / 2, 1e-6, 1e-8)) continue;
+      FAIL_CHECK(k << ": " << z[k] << " is not the mean of " << x[k] << " and " << y[k]);
+      break;
+    }
+  }
   REQUIRE(run(small_run("begun-apart", {"--epochs", "1", "--seed", "7"})).code == 0);
   CHECK(run({"average", one, "begun-apart", "-o", "same", "--force"}).err ==
         "translator: these are of runs with different seeds, 7, 42, and the mean of weights that began apart "

@@ -180,8 +180,7 @@ TEST_CASE("every cell trains and translates; models of before --cell still load"
     CHECK(run({"translate", "by_" + cell, "she eats apples"}).code == 0);
   }
   Result now = run({"translate", trained_model(), "she eats apples", "--scores"});
-  fs::remove_all(scratch_path() / "old");
-  fs::copy(scratch_path() / trained_model(), scratch_path() / "old");
+  copy_model("old");
   auto config = json_text::parse(read_file("old/config.json"));
   for (const char* key : {"cell", "layer_norm", "residual", "variational", "recurrent_dropout"})
     CHECK(config.at("network").erase(key) == 1);
@@ -366,14 +365,13 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
 }
 
 TEST_CASE("a configuration without \"model\" is a recurrent one's, as all were before there was a choice") {
-  const std::string& name = trained_model();
-  std::filesystem::copy(scratch_path() / name, scratch_path() / "older",
-                        std::filesystem::copy_options::recursive);
+  copy_model("older");
   auto config = json_text::parse(read_file("older/config.json"));
   REQUIRE(config.at("model") == "gru");
   config.erase("model");
   write_file("older/config.json", json_text::dump(config));
-  Result a = run({"translate", name, "the cat sleeps"}), b = run({"translate", "older", "the cat sleeps"});
+  Result a = run({"translate", trained_model(), "the cat sleeps"}),
+         b = run({"translate", "older", "the cat sleeps"});
   CHECK(b.code == 0);
   CHECK(a.out == b.out);
   config["model"] = "oracle";

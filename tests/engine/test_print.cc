@@ -35,6 +35,8 @@ TEST_CASE("long axes are shortened") {
         " ...,\n"
         " [297, ..., 299]]  i32 [100, 3]");
   CHECK(to_string(t, {.edge_items = 0}) == to_string(t, {.edge_items = 1}));
+  CHECK(contains(to_string(t, {.summarise_above = 299}), "..."));
+  CHECK_FALSE(contains(to_string(t, {.summarise_above = 300}), "..."));
 }
 
 TEST_CASE("describe gives range and what is not finite") {

@@ -81,7 +81,7 @@ TEST_CASE("a file cut off or changed anywhere is refused or read, and never more
   std::string npy = scratch::read(stored("f4.npy"));
   auto refused = [&](const std::string& name, const std::string& bytes) {
     scratch::write(scratch.file(name), bytes);
-    return scratch::error_of([&] { load_npy(scratch.file(name)); }) != "no error";
+    return scratch::error_of([&] { load_npy(scratch.file(name)); }) != "(no error)";
   };
   for (size_t n = 0; n < npy.size(); ++n) CHECK(refused("cut.npy", npy.substr(0, n)));
   for (size_t i = 0; i < 128; ++i)
@@ -162,7 +162,7 @@ TEST_CASE("NumPy reads what is written here, and the other way round") {
       "np.save('theirs.npy', np.asfortranarray(x))\n"
       "np.save('their_ids.npy', ids)\n";
   scratch::write(scratch.file("check.py"), program);
-  REQUIRE(std::system(("python3 '" + scratch.file("check.py") + "'").c_str()) == 0);
+  REQUIRE(std::system(("PYTHONOPTIMIZE= python3 '" + scratch.file("check.py") + "'").c_str()) == 0);
   check_equal(load_npy(scratch.file("theirs.npy")), pattern(DType::f32));
   check_equal(load_npy(scratch.file("their_ids.npy")), Tensor::from_ids({2}, {7, -7}));
 }

@@ -5,6 +5,7 @@
 #include <gradus/nn/module.h>
 
 #include "../about.h"
+#include "../pieces.h"
 #include "../quick_doctest.h"
 #include "blame/blame.h"
 #include "norms.h"
@@ -104,7 +105,7 @@ TEST_CASE("blame: an attention that does not look says nothing, and is not count
 }
 
 TEST_CASE("blame: pieces count as the words that they make") {
-  if (!translator::Subwords::available()) return;
+  if (gradus::testing::no_pieces()) return;
   Subject s = lens::test::subject({.subwords = true});
   const Answers answers = lens::answers_of(s.network(), s);
   REQUIRE(s.source_ids.size() > s.source.words.size());

@@ -5,8 +5,8 @@
 #include <regex>
 
 #include "../about.h"
+#include "../pieces.h"
 #include "../quick_doctest.h"
-#include "../skip.h"
 #include "flow/flow.h"
 #include "graph/graph.h"
 #include "page/schema.h"
@@ -15,14 +15,9 @@
 
 using namespace lens;
 using gradus::Tensor;
+using gradus::testing::no_pieces;
 
 namespace {
-
-bool no_pieces() {
-  if (translator::Subwords::available()) return false;
-  gradus::testing::skipped("this build has no SentencePiece: no model of pieces was looked at");
-  return true;
-}
 
 struct Traced {
   Subject subject;

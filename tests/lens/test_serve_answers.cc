@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../about.h"
+#include "../pieces.h"
 #include "../quick_doctest.h"
 #include "../show_json.h"
 #include "commands.h"
@@ -318,7 +319,7 @@ TEST_CASE("what a model that has diverged makes of a word is nan, as in traces, 
 }
 
 TEST_CASE("pieces are shown as the words they make") {
-  if (!translator::Subwords::available()) return;
+  if (gradus::testing::no_pieces()) return;
   const ServedModels answers({saved_model("pieces", {.subwords = true})});
   const ServeRequest q = asking("", "the cat eats fish");
   const Told t = told(answers, q);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "../about.h"
+#include "../pieces.h"
 #include "../quick_doctest.h"
 #include "../show_json.h"
 #include "commands.h"
@@ -78,7 +79,7 @@ TEST_CASE("what is explained is what was said, token by token and with its proba
   questions.push_back(test::asking("plain", "the cat eats fish"));
   questions.back().prefix = {0, 5, 0, 3};
   std::unique_ptr<ServedModels> of_pieces;
-  if (translator::Subwords::available()) {
+  if (!gradus::testing::no_pieces()) {
     of_pieces = std::make_unique<ServedModels>(std::vector{test::saved_model("explained", {.subwords = true})});
     // Pieces that as text would be one.
     const translator::Model& model = of_pieces->prepare(test::asking("", "the")).served->model;

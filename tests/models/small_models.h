@@ -3,7 +3,9 @@
 // Translators and a batch that the tests of the decoders share.
 
 #include <algorithm>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include <gradus/nn/seq2seq.h>
 
@@ -45,6 +47,14 @@ inline Seq2SeqBatch batch() {
 
 inline void set_fused(Seq2Seq& model, bool fused) {
   dynamic_cast<nn::RecurrentDecoder&>(*model.decoder).fused = fused;
+}
+
+/// The largest difference of two lists of tensors; infinite where lists cannot be compared, or are empty.
+inline double worst(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  double d = !a.empty() && a.size() == b.size() ? 0 : std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    d = gradus::worse(d, gradus::max_abs_difference(a[i], b[i]));
+  return d;
 }
 
 }  // namespace small_models

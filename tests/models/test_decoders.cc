@@ -17,7 +17,7 @@ using testing::op_error_of;
 using nn::Seq2Seq;
 using nn::Seq2SeqBatch;
 using nn::Seq2SeqConfig;
-using small_models::batch, small_models::set_fused, small_models::small;
+using small_models::batch, small_models::set_fused, small_models::small, small_models::worst;
 
 namespace {
 
@@ -106,12 +106,6 @@ std::vector<Tensor> gradients(Seq2Seq& model, const Seq2SeqBatch& b) {
   std::vector<Tensor> out;
   for (auto& p : nn::named_parameters(model)) out.push_back(g[*p.parameter]);
   return out;
-}
-
-double worst(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  double d = 0;
-  for (size_t i = 0; i < a.size(); ++i) d = worse(d, max_abs_difference(a[i], b[i]));
-  return d;
 }
 
 }  // namespace

@@ -8,11 +8,13 @@
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "attentions.h"
+#include "small_models.h"
 
 using namespace gradus;
 using namespace attentions;
 using nn::Seq2Seq;
 using nn::Seq2SeqBatch;
+using small_models::worst;
 
 namespace hard_test {
 namespace {
@@ -71,12 +73,6 @@ void add(std::vector<Tensor>& sum, double factor, const std::vector<Tensor>& x) 
     for (const Tensor& t : x) sum.push_back(Tensor::zeros(t.shape(), t.dtype()));
   for (size_t i = 0; i < x.size(); ++i)
     for (int64_t k = 0; k < x[i].numel(); ++k) sum[i].set(k, sum[i].at(k) + factor * x[i].at(k));
-}
-
-double worst(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
-  double d = 0;
-  for (size_t i = 0; i < a.size(); ++i) d = worse(d, max_abs_difference(a[i], b[i]));
-  return d;
 }
 
 // d/dw sum over paths of p(path) cost(path).

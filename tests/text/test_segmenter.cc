@@ -11,21 +11,16 @@
 #include <fstream>
 #include <random>
 
+#include "../pieces.h"
 #include "../quick_doctest.h"
 #include "../scratch.h"
-#include "../skip.h"
 
 using namespace translator;
-using gradus::testing::skipped;
+using gradus::testing::no_pieces;
 
 namespace {
 
 using Strings = std::vector<std::string>;
-
-bool no_subwords() {
-  if (!Subwords::available()) skipped("this build has no SentencePiece");
-  return !Subwords::available();
-}
 
 Segmenter learnt(const Strings& lines, SubwordOptions options,
                  SegmenterOptions text = {.letter_case = "keep"}) {
@@ -106,7 +101,7 @@ std::string composed_and_spaced(const std::string& line) {
 }  // namespace
 
 TEST_CASE("segmenter: 10,000 lines of ten scripts come back byte for byte from pieces of every kind") {
-  if (no_subwords()) return;
+  if (no_pieces()) return;
   const Strings lines = ten_scripts(10'000);
   const Strings seen(lines.begin(), lines.begin() + 300);  // of the others characters may be new
   for (const char* type : {"bpe", "unigram", "char"}) {
@@ -165,7 +160,7 @@ TEST_CASE("segmenter: Chinese, Japanese and Thai are split, and joined without s
   CHECK(words.split("我有3个iPhone手机").words == Strings{"我", "有", "3", "个", "iPhone", "手", "机"});
   CHECK(words.join(words.split("我有3个 iPhone手机").pieces) == "我有3个 iPhone手机");
   CHECK(words.split("สวัสดี").words == Strings{"ส", "วั", "ส", "ดี"});
-  if (no_subwords()) return;
+  if (no_pieces()) return;
   const Segmenter pieces = learnt({"今天天气很好。", "今天天气不好。", "天气很好。"}, {.size = 300});
   const Segmented found = pieces.split("今天天气很好。");
   CHECK(found.words.size() ==
@@ -174,7 +169,7 @@ TEST_CASE("segmenter: Chinese, Japanese and Thai are split, and joined without s
 }
 
 TEST_CASE("segmenter: the words of pieces are tokenize()'s; what no piece has is spelt in bytes") {
-  if (no_subwords()) return;
+  if (no_pieces()) return;
   for (const char* type : {"bpe", "unigram", "char"}) {
     CAPTURE(type);
     const Segmenter s = learnt(kEnglish, {.type = type, .size = 340});
@@ -281,14 +276,14 @@ TEST_CASE("weights of words: what is looked at is added, what looks is averaged,
 }
 
 TEST_CASE("subwords: what is learnt is what is read: typographic apostrophes are pieces, and no bytes") {
-  if (no_subwords()) return;
+  if (no_pieces()) return;
   const Segmenter s = learnt({"l\u2019homme", "l\u2019eau \u201Cici\u201D"}, {.size = 300});
   for (const std::string& piece : s.split("l\u2019eau \u201Cici\u201D").pieces)
     CHECK_FALSE(piece.starts_with("<0x"));
 }
 
 TEST_CASE("subwords: the same text gives the same pieces, in a file that is all that is needed") {
-  if (no_subwords()) return;
+  if (no_pieces()) return;
   scratch::Directory directory;
   for (const char* type : {"bpe", "unigram", "char"}) {
     const Segmenter s = learnt(kEnglish, {.type = type, .size = 330});
@@ -305,7 +300,7 @@ TEST_CASE("subwords: the same text gives the same pieces, in a file that is all 
 }
 
 TEST_CASE("subwords: dropout draws other splits of the same text, the same ones for the same seed") {
-  if (no_subwords()) return;
+  if (no_pieces()) return;
   for (const char* type : {"bpe", "unigram"}) {
     CAPTURE(type);
     const Segmenter s = learnt(kEnglish, {.type = type, .size = 340});
@@ -333,7 +328,7 @@ TEST_CASE("subwords: dropout draws other splits of the same text, the same ones 
 }
 
 TEST_CASE("subwords: damaged and foreign models are refused, and sizes without room") {
-  if (no_subwords()) return;
+  if (no_pieces()) return;
   scratch::Directory directory;
   const std::string good = learnt(kEnglish, {.size = 330}).subwords()->bytes();
   auto fault = [&](const std::string& bytes) -> std::string {

@@ -12,6 +12,7 @@
 #include <translator/translation.h>
 
 #include "../io/scratch.h"
+#include "../pieces.h"
 #include "../quick_doctest.h"
 #include "../skip.h"
 
@@ -265,7 +266,7 @@ TEST_CASE("what would be rebuilt wrongly is refused, and said by name") {
 }
 
 TEST_CASE("a sentence is split into the pieces that are read here, and what comes back is text") {
-  if (!translator::Subwords::available()) return gradus::testing::skipped("this build has no SentencePiece");
+  if (gradus::testing::no_pieces()) return;
   if (!has("torch, sentencepiece"))
     return gradus::testing::skipped(
         "python3 has no PyTorch or no sentencepiece here: no sentence was split there");

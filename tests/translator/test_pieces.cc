@@ -8,11 +8,12 @@
 #include <cmath>
 
 #include "../about.h"
+#include "../pieces.h"
 #include "../quick_doctest.h"
-#include "../skip.h"
 #include "tiny.h"
 
 using namespace translator;
+using gradus::testing::no_pieces;
 
 namespace {
 
@@ -32,11 +33,6 @@ Model pieces_model(const std::string& attention) {
   TextModels text{.source = learnt(&SentencePair::source_text), .target = learnt(&SentencePair::target_text)};
   const Vocabulary source = text.source->vocabulary(), target = text.target->vocabulary();
   return Model(config, source, target, 3, text);
-}
-
-bool no_pieces() {
-  if (!Subwords::available()) gradus::testing::skipped("this build has no SentencePiece");
-  return !Subwords::available();
 }
 
 }  // namespace

@@ -96,8 +96,8 @@ std::string to_text(const std::string& model, size_t sentences, const Agreement&
                        translator::text_of(translator::spread_of(p.ranks), 1, 2), 100 * mean(p.same_first));
   if (found.undefined > 0)
     out +=
-        fmt::format("\nNot counted: {} target word{} with an answer that is the same for all source words, or not "
-                    "a number.\n",
+        fmt::format("\nNot counted: {} target word{} with an answer that is the same for all source words, "
+                    "or not a number.\n",
                     found.undefined, found.undefined == 1 ? "" : "s");
   return out;
 }

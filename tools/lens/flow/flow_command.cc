@@ -155,7 +155,8 @@ int flow(const FlowOptions& o) {
   if (subject && subject->model.reads.subwords()) titles.pieces = subject->in_words() ? "added" : "shown";
   titles.transformer = transformer != nullptr;
   titles.title = title_of(o, results[show], titles);
-  titles.setup = transformer ? transformer_setup(transformer->config, asked) : flow_setup(shape, asked);
+  if (std::any_of(results.begin(), results.end(), [](const FlowResult& r) { return r.weights == "fresh"; }))
+    titles.setup = transformer ? transformer_setup(transformer->config, asked) : flow_setup(shape, asked);
   titles.seeds = o.seeds;
   titles.versus = other.has_value();
   std::string stopped =

@@ -339,8 +339,8 @@ std::string ServedModels::explain(const ExplainRequest& request) const {
   std::lock_guard one(explaining_);
   translator::Model model = translator::Model::load(served.directory);
   if (!alike(model, served.model))
-    throw Refused(409, fmt::format("{} holds another model than was loaded when serving began; start lens serve "
-                                   "anew to ask that one",
+    throw Refused(409, fmt::format("{} holds another model than was loaded when serving began; start lens "
+                                   "serve anew to ask that one",
                                    translator::utf8::printable(served.directory)));
   std::string name = served.name;
   if (request.attention_temperature) {
