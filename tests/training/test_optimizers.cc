@@ -202,6 +202,35 @@ TEST_CASE("Muon moves queries, keys and values of one in_proj_weight each for it
   CHECK(four.value().to_vector() == same.value().to_vector());
 }
 
+TEST_CASE("Muon moves each gate of a recurrent cell for itself") {
+  Rng rng(6);
+  const Shape of_input{6, 5}, of_states{6, 2};
+  const Tensor input = Tensor::normal(of_input, 0, 1, rng, DType::f64),
+               states = Tensor::normal(of_states, 0, 1, rng, DType::f64);
+  Parameter ih(Tensor::zeros(of_input, DType::f64)), hh(Tensor::zeros(of_states, DType::f64));
+  const std::vector<NamedParameter> cell{{"gru.weight_ih_l0", &ih}, {"gru.weight_hh_l0", &hh}};
+  nn::Muon muon(cell);
+  muon.step(cell, backward(sum(ih.var() * Var(input)) + sum(hh.var() * Var(states))));
+  for (const auto& [all, g] : {std::pair{&ih, input}, std::pair{&hh, states}})
+    for (int64_t gate = 0; gate < 3; ++gate) {
+      Parameter one(Tensor::zeros({2, g.size(1)}, DType::f64));
+      const std::vector<NamedParameter> apart{{"linear.weight", &one}};
+      nn::Muon(apart).step(apart, with_gradient(one, g.rows(2 * gate, 2 * gate + 2)));
+      CHECK(all->value().rows(2 * gate, 2 * gate + 2).to_vector() == one.value().to_vector());
+    }
+  // A weight_ih by itself, and a weight_hh of another form, are one matrix.
+  for (const char* name : {"gru.weight_ih_l0", "weight"}) {
+    Parameter p(Tensor::zeros(of_input, DType::f64));
+    const std::vector<NamedParameter> named{{name, &p}};
+    nn::Muon(named).step(named, with_gradient(p, input));
+    CHECK_FALSE(all_close(p.value(), ih.value(), 1e-5, 1e-5));
+  }
+  Parameter odd(Tensor::zeros(of_input, DType::f64));
+  const std::vector<NamedParameter> named{{"weight_hh", &odd}};
+  nn::Muon(named).step(named, with_gradient(odd, input));
+  CHECK_FALSE(all_close(odd.value(), ih.value(), 1e-5, 1e-5));
+}
+
 TEST_CASE("Muon changes what is no matrix of its as AdamW does") {
   Table muon_table, adam_table;
   Parameter of_muon(f64({2}, {1, -2})), of_adam(f64({2}, {1, -2})), matrix(f64({2, 2}, {1, 2, 3, 4}));

@@ -205,7 +205,8 @@ struct MuonOptions {
 /// 2502.16982): m = b m + (1 - b) g;  u = b m + (1 - b) g = U S V^T, of which all directions are learnt alike:
 ///   p = (1 - lr weight_decay) p - 0.2 lr sqrt(max(rows, columns)) U V^T
 /// U V^T comes, about, of u / |u| by five x <- 3.4445 x - 4.7750 x x^T x + 2.0315 (x x^T)^2 x. As PyTorch's
-/// Muon with adjust_lr_fn="match_rms_adamw"; an in_proj_weight is three. All that is none of them has AdamW.
+/// Muon with adjust_lr_fn="match_rms_adamw"; an in_proj_weight is three, and a recurrent cell's weight_ih and
+/// weight_hh one a gate. All that is none of them has AdamW.
 class Muon : public Adam {
  public:
   /// @throws Error as Adam, for a momentum outside [0, 1), and for one of `matrices` without two axes.
