@@ -121,8 +121,13 @@ WordPicture map_of(const Model& model, const SentencePair& pair) {
 class Race {
  public:
   Race(CompareCommand& o, Data data) : o_(o), data_(std::move(data)) {
-    std::set<std::string> seen;  // a name given twice is no second run of it
-    std::erase_if(o.attentions, [&](const std::string& name) { return !seen.insert(name).second; });
+    std::set<std::string> seen;  // what is named twice, by an alias or not, is no second run of it
+    std::erase_if(o.attentions, [&](const std::string& name) {
+      std::string known = name;
+      for (const gradus::nn::AttentionKind& kind : gradus::nn::attention_kinds())
+        if (std::count(kind.aliases.begin(), kind.aliases.end(), name)) known = kind.name;
+      return !seen.insert(known).second;
+    });
     test_ = data_.embedded ? embedded_pairs("test", 1000, {.verb_final = o.train.data.verb_final}) : own_test();
     if (test_.empty() || data_.train.empty())
       throw InputError(o.train.data.name(), 0, "has too few pairs to hold some out");

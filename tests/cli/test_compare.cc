@@ -130,6 +130,7 @@ TEST_CASE("compare races a Transformer beside the attentions, on the same data a
   Result again = run(race("kinds", {"--attention", "transformer,general,transformer", "--seeds", "2"}));
   CHECK(again.code == 0);
   CHECK(count(again.err, "(as before)") == 4);  // a name twice is one competitor
+  CHECK(run(race("kinds", {"--attention", "general,luong", "--seeds", "2"})).says("; 2 runs"));  // as its alias
 }
 
 TEST_CASE("compare on own data is measured on pairs that neither trained a run nor chose its weights") {
