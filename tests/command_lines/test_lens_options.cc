@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include <common/json_text.h>
+
 #include "../cli/program.h"
 #include "../quick_doctest.h"
 
@@ -79,6 +81,16 @@ TEST_CASE("no option of lens is ignored") {
     with.insert(with.end(), option.begin(), option.end());
     CHECK((said(with) != without[command]));
   }
+}
+
+TEST_CASE("flow tells how networks were made only where it made some") {
+  const auto setup = [](const Arguments& of) {
+    Arguments a = {"flow", "--json", "--out", "-", "--seeds", "1"};
+    a.insert(a.end(), of.begin(), of.end());
+    return json_text::parse(said(a)).at("setup");
+  };
+  CHECK(setup({trained_model(), "she eats"}) == "");
+  CHECK(setup({"-n", "8"}).get<std::string>().starts_with("1 pair of fresh networks"));
 }
 
 TEST_CASE("lens writes the files that it is told to") {

@@ -57,7 +57,7 @@ TEST_CASE("an explanation is the explain page of a word") {
 }
 
 TEST_CASE("a model that was trained on in its place is not explained for the one that is served") {
-  const ServedModels answers({test::saved_model("trained", {.subwords = true})});
+  const ServedModels answers({test::saved_model("trained")});
   const ExplainRequest asked = {.model = "trained", .text = "the cat eats fish"};
   CHECK(refusal([&] { static_cast<void>(answers.explain(asked)); }) == "");
   translator::Model later = translator::Model::load(test::served_files().file("trained"));

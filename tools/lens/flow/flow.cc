@@ -276,10 +276,10 @@ std::string flow_setup(const nn::Seq2SeqConfig& c, const FlowAsked& asked) {
                           : "weights and biases from U(-1/sqrt(H), 1/sqrt(H)), PyTorch's default";
   if (c.rnn.cell.kind == nn::CellKind::lstm && asked.init != "pytorch") start += " (forget gate 1)";
   return fmt::format(
-      "{} pairs of fresh networks: {} units, embeddings of {} from N(0, 1), {}; the decoder starts from tanh(W "
-      "h + b) of the encoder's last state and says {} random words, whose losses are added; with: {} "
+      "{} pair{} of fresh networks: {} units, embeddings of {} from N(0, 1), {}; the decoder starts from "
+      "tanh(W h + b) of the encoder's last state and says {} random words, whose losses are added; with: {} "
       "attention; without: that last state instead of a context",
-      asked.seeds, c.hidden_size, c.embedding_dim, start, asked.steps,
+      asked.seeds, asked.seeds == 1 ? "" : "s", c.hidden_size, c.embedding_dim, start, asked.steps,
       c.attention == "bahdanau" ? "additive" : c.attention);
 }
 

@@ -156,10 +156,10 @@ FlowChecks check_transformer(const nn::TransformerSeq2Seq& network, const std::v
 
 std::string transformer_setup(const nn::TransformerConfig& c, const FlowAsked& asked) {
   return fmt::format(
-      "{} fresh networks: {} layers in encoder and decoder, {} units, {} heads, norm {}, {} positions, as "
+      "{} fresh network{}: {} layers in encoder and decoder, {} units, {} heads, norm {}, {} positions, as "
       "their training starts; the target is {} random words, whose losses are added",
-      asked.seeds, c.num_layers, c.d_model, c.num_heads, c.norm_first ? "first" : "last", c.positions,
-      asked.steps);
+      asked.seeds, asked.seeds == 1 ? "" : "s", c.num_layers, c.d_model, c.num_heads,
+      c.norm_first ? "first" : "last", c.positions, asked.steps);
 }
 
 FlowResult transformer_random(const nn::TransformerSeq2Seq& network, bool fresh, int64_t length,
