@@ -1,3 +1,4 @@
+#include <gradus/nn/attention/attention.h>
 #include <gradus/nn/embedding.h>
 #include <gradus/nn/gru.h>
 #include <gradus/nn/layer_norm.h>
@@ -207,6 +208,39 @@ TEST_CASE("summary is a table of parameters") {
         "name    layer      shape        parameters\n"
         "weight  Embedding  [5000, 100]     500,000\n"
         "total                              500,000  (2.0 MB, f32)\n");
+}
+
+namespace {
+
+template <class T>
+struct Wrapper {
+  T held;
+  Parameter own = Parameter(Tensor::ones({1}));
+  void params(nn::ParamVisitor& visit) {
+    visit("own", own);
+    visit("held", held);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a parameter's layer is the type of its holder, as it is visited") {
+  Rng rng(8);
+  struct Local {
+    Wrapper<nn::Linear> wrapped;
+    std::unique_ptr<nn::Attention> attention;
+    void params(nn::ParamVisitor& visit) {
+      visit("wrapped", wrapped);
+      visit("attention", attention);
+    }
+  };
+  Local model{{nn::Linear(1, 1, rng)}, nn::make_attention("bahdanau", {2, 2, 2}, rng)};
+  std::vector<std::string> layers;
+  for (const auto& entry : nn::visited(model)) layers.push_back(entry.name + ": " + entry.layer);
+  CHECK(layers == std::vector<std::string>{
+                      "wrapped.own: Wrapper<gradus::nn::Linear>", "wrapped.held.weight: Linear",
+                      "wrapped.held.bias: Linear", "attention.query.weight: Linear",
+                      "attention.key.weight: Linear", "attention.v: Attention"});
 }
 
 TEST_CASE("label_parameters names the leaves of graphs") {

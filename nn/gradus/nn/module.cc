@@ -1,11 +1,9 @@
 #include <gradus/nn/module.h>
 
-#include <cxxabi.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <unordered_map>
 
 #include <gradus/diagnosis_rules.h>
@@ -17,19 +15,18 @@
 namespace gradus::nn {
 namespace {
 
-// "gradus::nn::Linear" and "(anonymous namespace)::Linear" to "Linear"; arguments of templates stay.
-std::string readable(const std::type_info& type) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
-  std::string name = status == 0 ? text : type.name();
-  std::free(text);
+// "Linear" of "... [with M = gradus::nn::Linear; ...]", as gcc writes it, and "... [M = gradus::nn::Linear]", as
+// clang does; arguments of templates stay.
+std::string type_of(std::string_view signature) {
+  std::string_view type = signature.substr(signature.find("M = ") + 4);
+  type = type.substr(0, std::min(type.find("; "), type.rfind(']')));
   int depth = 0;
-  for (size_t i = name.size(); i-- > 0;) {
-    if (name[i] == '>' || name[i] == ')') ++depth;
-    if (name[i] == '<' || name[i] == '(') --depth;
-    if (depth == 0 && name[i] == ':') return name.substr(i + 1);
+  for (size_t i = type.size(); i-- > 0;) {
+    if (type[i] == '>' || type[i] == ')') ++depth;
+    if (type[i] == '<' || type[i] == '(') --depth;
+    if (depth == 0 && type[i] == ':') return std::string(type.substr(i + 1));
   }
-  return name;
+  return std::string(type);
 }
 
 std::string with_commas(int64_t n) {
@@ -122,10 +119,10 @@ void ParamVisitor::operator()(const std::string& name, Parameter& parameter) {
   entries_.push_back({prefix_ + name, layers_.empty() ? std::string() : layers_.back(), &parameter});
 }
 
-size_t ParamVisitor::enter(const std::string& name, const std::type_info& type) {
+size_t ParamVisitor::enter(const std::string& name, std::string_view signature) {
   size_t before = prefix_.size();
   if (!name.empty()) prefix_ += name + ".";
-  layers_.push_back(readable(type));
+  layers_.push_back(type_of(signature));
   return before;
 }
 

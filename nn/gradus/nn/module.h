@@ -6,7 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <typeinfo>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -38,7 +38,7 @@ class ParamVisitor {
  public:
   struct Entry {
     std::string name;
-    /// Type of the module that holds it: "Linear"
+    /// Type of the module that holds it, as it is visited: "Linear", and of any attention "Attention"
     std::string layer;
     Parameter* parameter;
   };
@@ -47,7 +47,7 @@ class ParamVisitor {
 
   template <Module M>
   void operator()(const std::string& name, M& module) {
-    size_t before = enter(name, typeid(module));  // of what it really is, for tables: "AdditiveAttention"
+    size_t before = enter(name, __PRETTY_FUNCTION__);  // which holds "[with M = gradus::nn::Linear]"
     module.params(*this);
     leave(before);
   }
@@ -68,7 +68,7 @@ class ParamVisitor {
   const std::vector<Entry>& entries() const { return entries_; }
 
  private:
-  size_t enter(const std::string& name, const std::type_info& type);
+  size_t enter(const std::string& name, std::string_view signature);
   void leave(size_t before);
 
   std::string prefix_;

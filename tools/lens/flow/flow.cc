@@ -233,7 +233,7 @@ void start_anew(nn::Seq2Seq& network, const std::string& init, Rng& rng) {
   for (const auto& entry : nn::visited(network)) {
     const std::string& name = entry.name;
     std::string last = name.substr(name.rfind('.') + 1);
-    if (entry.layer == "Embedding" || last.starts_with("weight_ln")) continue;
+    if (name.ends_with("embedding.weight") || last.starts_with("weight_ln")) continue;
     Parameter& p = *entry.parameter;
     int blocks = last.starts_with("weight_ih") || last.starts_with("weight_hh") ? gates : 1;
     if (last.starts_with("bias")) {
