@@ -57,9 +57,9 @@ command_line::Option beside(const command_line::Option& file) {
 }
 
 template <class Options>
-void add_pieces(const Command& c, std::shared_ptr<Options> o) {
-  c.flag("--pieces", o->pieces,
-         "Show the pieces that the model reads and writes, not the words that they make");
+auto add_pieces(const Command& c, std::shared_ptr<Options> o) {
+  return c.flag("--pieces", o->pieces,
+                "Show the pieces that the model reads and writes, not the words that they make");
 }
 
 // What one word by itself is.
@@ -110,7 +110,7 @@ void add_explain(const Command& app, int& code) {
   Command c = app.add_command(
       "explain", "The attention microscope: one output word's gradient, back to every source word");
   auto finish = add_sentence(c, o, "explain");
-  c.option("--units", o->units, "Units of a vector that are drawn").show_default().range(4, 4096);
+  auto units = c.option("--units", o->units, "Units of a vector that are drawn").show_default().range(4, 4096);
   c.option("--sublayer", o->sublayer,
            "Of a Transformer: the part to show first (default: where the loss's gradient is largest)")
       .one_of(lens::explain_sublayers());
@@ -121,6 +121,7 @@ void add_explain(const Command& app, int& code) {
       "Of a Transformer: compute it without the decoder's causal mask, to see gradient arrive from the future");
   c.callback([=, &code] {
     finish();
+    if (o->text && units.given()) throw lens::UsageError("--units is of drawings; --text has none");
     code = lens::explain(*o);
   });
 }
@@ -154,11 +155,11 @@ void add_flow(const Command& app, int& code) {
   auto target = c.option("-t,--target", o->target, "What the model should say (default: what it says)");
   auto small = c.flag("--transformer", o->transformer,
                       "In place of a model directory: the small Transformer that comes with lens");
-  add_pieces(c, o);
+  auto pieces = add_pieces(c, o);
   auto depth = c.flag("--depth", o->depth,
                       "Layers instead of words: how much gradient reaches each layer of fresh Transformer "
                       "encoders of 2 to 24, with and without residuals, LayerNorm last, first and none");
-  depth.excludes(small);
+  depth.excludes(small).excludes(pieces);
   c.option("--vs", o->versus, "A model trained without attention, to compare with")
       .type_name("DIR")
       .excludes(depth);

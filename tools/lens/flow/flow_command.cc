@@ -83,6 +83,8 @@ int flow(const FlowOptions& o) {
       if (!model.recurrent() && !o.init.empty())
         throw UsageError(
             "--init is of recurrent networks: a Transformer of this shape starts as its training did");
+      if (!page && !o.init.empty())
+        throw UsageError("--init with a model is of the fresh networks beside it, which only the page has");
     }
     subject = subject_of(o);
     other = model_without(o, *subject);
