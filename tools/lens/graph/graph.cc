@@ -1,6 +1,6 @@
 #include "graph.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -286,14 +286,14 @@ std::string graph_dot(const Subject& subject, const StepGraph& g, bool operation
 
 std::string graph_text(const Subject& subject, const StepGraph& g) {
   const Names name(subject);
-  int wide = 12;
+  int wide = 4;
   size_t titles = 14;
   for (const GraphModule& m : g.modules) {
     wide = std::max(wide, translator::utf8::display_width(name(m)));
     titles = std::max(titles, m.title.size());
   }
   std::string out = fmt::format(
-      "The loss of \"{}\" (step {}): {} operations in {} modules\n\n{:<{}} {:<{}} {:>4} {:>11} {:>11}  {}\n",
+      "The loss of \"{}\" (step {}): {} operations in {} modules\n\n{:<{}} {:<{}} {:>3} {:>8} {:>10}  {}\n",
       name.target[g.step], g.step + 1, g.module_of.size(), g.modules.size(), "module", titles, "word", wide,
       "ops", "|value|", "|gradient|", "gradient comes from");
   std::vector<size_t> count(g.modules.size());
@@ -311,17 +311,23 @@ std::string graph_text(const Subject& subject, const StepGraph& g) {
     for (const auto& [ends, size] : between)
       if (ends.first == k) from.emplace_back(size, ends.second);
     std::sort(from.rbegin(), from.rend());
-    std::string names;
+    const std::string row = fmt::format(
+        "{:<{}} {:<{}} {:>3} {:>8.2e} {:>10}  ", g.modules[k].title, titles, name(g.modules[k]), wide, count[k],
+        norm(last[k]->value), last[k]->grad.defined() ? fmt::format("{:.2e}", norm(last[k]->grad)) : "not run");
+    std::vector<std::string> names;
     for (size_t i = 0; i < from.size() && i < 3; ++i) {
       const GraphModule& m = g.modules[from[i].second];
-      names += fmt::format("{}{}{}{} ({:.1e})", i ? ", " : "", m.title, m.column < 0 ? "" : " ", name(m),
-                           from[i].first);
+      names.push_back(
+          fmt::format("{}{}{} ({:.1e})", m.title, m.column < 0 ? "" : " ", name(m), from[i].first));
     }
-    if (from.size() > 3) names += ", ...";
-    out += fmt::format("{:<{}} {:<{}} {:>4} {:>11.3e} {:>11}  {}\n", g.modules[k].title, titles,
-                       name(g.modules[k]), wide, count[k], norm(last[k]->value),
-                       last[k]->grad.defined() ? fmt::format("{:.3e}", norm(last[k]->grad)) : "not run",
-                       names.empty() ? "the loss" : names);
+    if (from.size() > 3) names.push_back("...");
+    if (names.empty()) names.push_back("the loss");
+    const std::string line = row + fmt::format("{}\n", fmt::join(names, ", "));
+    const std::string below(static_cast<size_t>(translator::utf8::display_width(row)), ' ');
+    // One below another where a terminal would break the line.
+    out += translator::utf8::display_width(line) <= 80
+               ? line
+               : row + fmt::format("{}\n", fmt::join(names, "\n" + below));
   }
   return out;
 }
