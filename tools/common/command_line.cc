@@ -19,9 +19,13 @@
 #include <system_error>
 
 #include <common/tell.h>
+#include <common/terminal.h>
+#include <common/utf8.h>
 
 namespace command_line {
 namespace {
+
+namespace utf8 = translator::utf8;
 
 // CLI11's own checks let NaN through, and print their bounds with all 309 digits.
 CLI::Validator number_check(const std::function<bool(double)>& fits, const std::string& rule,
@@ -117,6 +121,27 @@ std::string unexpected(const CLI::App& command, const std::vector<std::string>& 
   else if (of_another && !positional.empty())
     hint = "these are named by their places: " + command.get_name() + positional;
   return fmt::format("there is no option {}{}", name, hint.empty() ? "" : "; hint: " + hint);
+}
+
+// Help for a terminal, which would break long lines anywhere. CLI11 has the texts in a column of their own,
+// behind a short name or below a long one.
+std::string folded(const std::string& help, int width) {
+  constexpr size_t kColumn = 30, kBelowName = 6;
+  std::istringstream lines(help);
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    if (utf8::display_width(line) > width) {
+      const size_t begin = line.find_first_not_of(' ');
+      const bool behind =
+          begin > 0 && line.size() > kColumn && line[kColumn - 1] == ' ' && line[kColumn] != ' ';
+      const size_t column = begin == 0 ? 0 : behind ? kColumn : kBelowName, from = behind ? kColumn : begin;
+      line = line.substr(0, from) +
+             utf8::wrapped(line.substr(from), width, static_cast<int>(column)).substr(column);
+      line.pop_back();
+    }
+    out += line + '\n';
+  }
+  return out;
 }
 
 }  // namespace
@@ -286,7 +311,10 @@ int Program::report() const {
   if (!state_->stopped_by) return 0;
   std::ostringstream help, complaint;
   if (app_->exit(*state_->stopped_by, help, complaint) == 0) {
-    std::fwrite(help.str().data(), 1, help.str().size(), stdout);
+    const translator::TerminalStyle terminal = translator::terminal_style(1);
+    const std::string text =
+        terminal.is_terminal ? folded(help.str(), std::max(terminal.width, 60)) : help.str();
+    std::fwrite(text.data(), 1, text.size(), stdout);
     return 0;
   }
   std::string text = complaint.str();
