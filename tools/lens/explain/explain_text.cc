@@ -88,16 +88,14 @@ struct Report {
     const bool cooled = temperature != 1;
     out_ += fmt::format(
         "A source word gains attention when its annotation beats the current mix in the\ndirection that lowers "
-        "the loss:\ndL/de_j = alpha_j g.({}){}, g = dL/dc{}.\n|dL/dh_j| by the way the gradient came:\n",
+        "the loss:\ndL/de_j = alpha_j g.({}){}, g = dL/dc{}.\n",
         several ? "v_j - mix" : "h_j - c", cooled ? fmt::format(" / {:g}", temperature) : "",
         several ? ",\nv_j = W_o W_v h_j, mix = sum_j alpha_j v_j, of each head" : "");
-    Tensor rest = zip(g.neighbours, g.earlier, g.start, [](auto a, auto b, auto c) { return a + b + c; });
+    const std::string source = fmt::format("source {}", token_of(subject_));
     for (int64_t m = 0; m < d_.anatomy().heads; ++m) {
       if (d_.anatomy().heads > 1) out_ += fmt::format("Head {}\n", m + 1);
-      out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11} | {:>9} {:>9} {:>9}\n",
-                          fmt::format("source {}", token_of(subject_)), "score", "weight",
-                          several ? "g.v_j" : "g.h_j", several ? "g.(v_j-mix)" : "g.(h_j-c)",
-                          "dL/de_j", "value", "score", "recurrent");
+      out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11}\n", source, "score", "weight",
+                          several ? "g.v_j" : "g.h_j", several ? "g.(v_j-mix)" : "g.(h_j-c)", "dL/de_j");
       double least = 0;
       int64_t best = -1, S = static_cast<int64_t>(source_.size());
       Tensor e = g.at("e");
@@ -106,44 +104,44 @@ struct Report {
         double pull = e.defined() ? e.f64()[i] : 0;
         if (pull < least) best = j;
         least = std::min(least, pull);
-        out_ += fmt::format(
-            "{} {:>9.4f} {:>9} {:>+11.3e} {:>+11.3e} {:>11} | {:>9.2e} {:>9} {:>9.2e}\n",
-            padded(source_[static_cast<size_t>(j)], 14), s.attending.scores.value().f64()[i],
-            weight_text(s.attending.weights.value().f64()[i]), g.gain.f64()[i],
-            g.gain.f64()[i] - g.mix.f64()[m],
-            e.defined() ? fmt::format("{:+.3e}", pull) : "none",
-            norm(g.value.row(j)), g.score_path ? fmt::format("{:.2e}", norm(g.score.row(j))) : "none",
-            norm(rest.row(j)));
+        out_ += fmt::format("{} {:>9.4f} {:>9} {:>+11.3e} {:>+11.3e} {:>11}\n",
+                            padded(source_[static_cast<size_t>(j)], 14), s.attending.scores.value().f64()[i],
+                            weight_text(s.attending.weights.value().f64()[i]), g.gain.f64()[i],
+                            g.gain.f64()[i] - g.mix.f64()[m],
+                            e.defined() ? fmt::format("{:+.3e}", pull) : "none");
       }
       if (best >= 0)
-        out_ += fmt::format(
-            "{} gains most: its annotation is better than the mix by {:.3e}, times its weight {}{}.\n",
+        out_ += paragraph(fmt::format(
+            "{} gains most: its annotation is better than the mix by {:.3e}, times its weight {}{}.",
             told(source_, static_cast<size_t>(best), subject_),
             g.mix.f64()[m] - g.gain.f64()[m * S + best],
             weight_text(s.attending.weights.value().f64()[m * S + best]),
-            cooled ? fmt::format(", divided by the temperature {:g}", temperature) : "");
+            cooled ? fmt::format(", divided by the temperature {:g}", temperature) : ""));
+    }
+    out_ += "|dL/dh_j| by the way the gradient came:\n";
+    out_ += fmt::format("{:>14} {:>9} {:>9} {:>9}\n", source, "value", "score", "recurrent");
+    Tensor rest = zip(g.neighbours, g.earlier, g.start, [](auto a, auto b, auto c) { return a + b + c; });
+    for (size_t j = 0; j < source_.size(); ++j) {
+      const auto row = static_cast<int64_t>(j);
+      out_ += fmt::format("{} {:>9.2e} {:>9} {:>9.2e}\n", padded(source_[j], 14), norm(g.value.row(row)),
+                          g.score_path ? fmt::format("{:.2e}", norm(g.score.row(row))) : "none",
+                          norm(rest.row(row)));
     }
     stations(g, s);
   }
 
   void stations(const StepGradients& g, const Step& s) {
-    out_ += fmt::format("\n{:<27} {:>12} {:>11} {:>11} {:>7} {:>14} {:>14} {:>9}\n", "station", "shape",
-                        "|value|", "|gradient|", "checks", "engine", "differences", "error");
+    StationTables tables;
     for (const std::string& name : station_names(d_)) {
       const gradus::Var& x = station(s, name);
       if (!x.defined()) continue;
-      Tensor grad = name == "h" ? g.full : g.at(name);
       const auto [count, worst] = checks_of(trace_, s.t, name);
-      out_ += fmt::format("{:<27} {:>12} {:>11.4e} {:>11}",
-                          name + "  " + station_title(name, d_.luong_order()), x.shape().str(),
-                          norm(x.value()), grad.defined() ? fmt::format("{:.4e}", norm(grad)) : "none");
-      if (worst)
-        out_ += fmt::format(" {:>7} {:>+14.6e} {:>+14.6e} {:>9.1e}", count, worst->engine, worst->numeric,
-                            worst->error);
-      out_ += "\n";
+      tables.add(name, station_title(name, d_.luong_order()), x.value(), name == "h" ? g.full : g.at(name));
+      if (worst) tables.add_checks(name, count, worst->engine, worst->numeric, worst->error);
     }
+    out_ += tables.text();
     out_ += paragraph(fmt::format(
-        "Each line shows its worst check. All steps: {} checks, worst relative error {:.1e}. "
+        "Each line shows the worst of its checks. All steps: {} checks, worst relative error {:.1e}. "
         "The paths add up to the whole gradient within {:.1e}{}.",
         trace_.checks.size(), trace_.worst(), trace_.path_residual,
         scores_learn_ ? fmt::format("; sum of dL/de_j is 0 within {:.1e}", trace_.score_sum) : ""));

@@ -10,6 +10,8 @@
 #include <common/utf8.h>
 #include <translator/text/word_picture.h>
 
+#include "norms.h"
+
 namespace lens {
 namespace {
 
@@ -107,6 +109,25 @@ std::string said_words(const Subject& subject, const std::vector<SaidWord>& word
                        cell_of(subject.model.target.token(words[t].choice)), words[t].p, words[t].loss,
                        words[t].choice == words[t].target ? "" : "  wrong");
   return out;
+}
+
+void StationTables::add(const std::string& name, const std::string& title, const gradus::Tensor& value,
+                        const gradus::Tensor& gradient) {
+  sizes_ += fmt::format("{:<38} {:>12} {:>10.3e} {:>10}\n", name + "  " + title, value.shape().str(),
+                        norm(value), gradient.defined() ? fmt::format("{:.3e}", norm(gradient)) : "none");
+}
+
+void StationTables::add_checks(const std::string& name, int64_t count, double engine, double differences,
+                               double error) {
+  checks_ += fmt::format("{:<7} {:>6} {:>+14.6e} {:>+14.6e} {:>8.1e}\n", name, count, engine, differences,
+                         error);
+}
+
+std::string StationTables::text() const {
+  return fmt::format("\n{:<38} {:>12} {:>10} {:>10}\n", "station", "shape", "|value|", "|gradient|") + sizes_ +
+         fmt::format("\n{:<7} {:>6} {:>14} {:>14} {:>8}\n", "worst", "checks", "engine", "differences",
+                     "error") +
+         checks_;
 }
 
 std::string weights_map(const std::vector<std::vector<float>>& rows, const translator::Segmented& row_side,

@@ -45,6 +45,21 @@ struct SaidWord {
 /// A line for each, after the words that the model does not know.
 std::string said_words(const Subject& subject, const std::vector<SaidWord>& words);
 
+/// Two tables of a step's stations: shapes and sizes of values and gradients, and below it the worst check of
+/// each that has one.
+class StationTables {
+ public:
+  /// `gradient` is undefined where none arrived.
+  void add(const std::string& name, const std::string& title, const gradus::Tensor& value,
+           const gradus::Tensor& gradient);
+  /// How often the station was checked, and what the engine and differences said where they differ most.
+  void add_checks(const std::string& name, int64_t count, double engine, double differences, double error);
+  std::string text() const;
+
+ private:
+  std::string sizes_, checks_;
+};
+
 /// A heat map of weights by target and source word; rows and columns of pieces are put together.
 std::string weights_map(const std::vector<std::vector<float>>& rows, const translator::Segmented& row_side,
                         const translator::Segmented& column_side, const translator::TerminalStyle& style);

@@ -132,7 +132,7 @@ struct Report {
                        "The row of {}. A word gains attention when its value beats the head's mix in the "
                        "direction that lowers the loss:",
                        told(rows, static_cast<size_t>(row_), x_.subject)));
-    out_ += "delta_tj = alpha_tj g . (v_j - o_t), g = dL/do_t through W_O's slice of the head.\n";
+    out_ += "delta_tj = alpha_tj g . (v_j - o_t), g = dL/do_t through W_O's slice of it.\n";
     out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11}\n", token_of(x_.subject), "score", "weight",
                         "g.v_j", "g.(v_j-o_t)", "dL/de_tj");
     int64_t best = -1;
@@ -150,10 +150,10 @@ struct Report {
                           weight_text(alpha.f64()[i]), gain.f64()[i], gain.f64()[i] - mix, delta.f64()[i]);
     }
     if (best >= 0)
-      out_ += fmt::format(
-          "{} gains most: its value is better than the mix by {:.3e}, times its weight {}.\n",
+      out_ += paragraph(fmt::format(
+          "{} gains most: its value is better than the mix by {:.3e}, times its weight {}.",
           told(columns, static_cast<size_t>(best), x_.subject, s_.part == Part::decoder_self ? 0 : 1),
-          mix - gain.f64()[row_ * C + best], weight_text(alpha.f64()[row_ * C + best]));
+          mix - gain.f64()[row_ * C + best], weight_text(alpha.f64()[row_ * C + best])));
   }
 
   std::vector<bool> visible() const {
@@ -164,27 +164,20 @@ struct Report {
   }
 
   void stations() {
-    out_ += fmt::format("\n{:<38} {:>12} {:>10} {:>10} {:>6} {:>13} {:>13} {:>8}\n", "station", "shape",
-                        "|value|", "|gradient|", "checks", "engine", "differences", "error");
+    StationTables tables;
     for (const Station& station : x_.d.stations(s_)) {
-      const gradus::Var& x = s_[station.fields[0]];
       const Compared* worst = nullptr;
-      int count = 0;
+      int64_t count = 0;
       for (const Compared& c : trace_.checks) {
         if (c.part != trace_.spot.part || c.step != trace_.shown || c.station != station.name) continue;
         ++count;
         // The first that is no number stays.
         if (!worst || (!std::isnan(worst->error) && !(c.error <= worst->error))) worst = &c;
       }
-      out_ +=
-          fmt::format("{:<38} {:>12} {:>10.3e} {:>10.3e}", std::string(station.name) + "  " + station.title,
-                      x.shape().str(), norm(x.value()), norm(g_.of(station)));
-      if (worst)
-        out_ += fmt::format(" {:>6} {:>+13.5e} {:>+13.5e} {:>8.0e}", count, worst->engine, worst->numeric,
-                            worst->error);
-      out_ += "\n";
+      tables.add(station.name, station.title, s_[station.fields[0]].value(), g_.of(station));
+      if (worst) tables.add_checks(station.name, count, worst->engine, worst->numeric, worst->error);
     }
-    out_ += "Each line shows its worst check.\n";
+    out_ += tables.text() + "Each line shows the worst of its checks.\n";
   }
 
   void norm_opened() {
