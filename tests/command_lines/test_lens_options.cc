@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <common/json_text.h>
+#include <common/utf8.h>
 
 #include "../cli/program.h"
 #include "../quick_doctest.h"
@@ -109,4 +110,14 @@ TEST_CASE("lens writes the files that it is told to") {
                     few = said({"explain", "--out", "-", "--units", "8"});
   CHECK(count(page, "<html") == 1);
   CHECK(few.size() < page.size());
+}
+
+TEST_CASE("what lens writes to a terminal fits 80 columns") {
+  for (const Arguments& command : {Arguments{"explain", "--text"}, {"explain", "--transformer", "--text"},
+                                   {"graph", "--text"}, {"graph", "--transformer", "--text"},
+                                   {"flow", "--text", "--seeds", "1"}})
+    for (const std::string& line : lines_of(said(command))) {
+      INFO(command[0] << " " << command[1] << ": " << line);
+      CHECK(translator::utf8::display_width(line) <= 80);
+    }
 }

@@ -45,13 +45,14 @@ std::string DepthStudy::title() const {
 
 std::string DepthStudy::setup() const {
   return fmt::format(
-      "{} fresh encoders of each kind: {} units, {} heads, {} units in the feed-forward part ({}), matrices "
+      "{} fresh encoder{} of each kind: {} units, {} heads, {} units in the feed-forward part ({}), matrices "
       "from Xavier's uniform distribution, biases 0, no dropout; {} random words, vectors from N(0, 1), go in, "
       "and an output layer says a random one of {} classes for each, whose losses are added. Seeds are shared: "
       "the kinds have the same weights. A kind is y = norm(x + f(x)), norm last, or y = x + f(norm(x)) and a "
       "norm behind the last layer, norm first, for f attention and feed-forward; without residuals x + is "
       "left out",
-      seeds, sizes.width, sizes.heads, sizes.hidden, sizes.activation, sizes.words, sizes.vocabulary);
+      seeds, seeds == 1 ? "" : "s", sizes.width, sizes.heads, sizes.hidden, sizes.activation, sizes.words,
+      sizes.vocabulary);
 }
 
 FlowChecks DepthStudy::checks() const {

@@ -17,6 +17,7 @@ namespace {
 
 using gradus::Tensor;
 using gradus::Trace;
+using translator::utf8::display_width;
 
 constexpr size_t kMaxOperations = 400;
 constexpr int64_t kStrip = 16;  // numbers of a node that are drawn
@@ -289,7 +290,7 @@ std::string graph_text(const Subject& subject, const StepGraph& g) {
   int wide = 4;
   size_t titles = 14;
   for (const GraphModule& m : g.modules) {
-    wide = std::max(wide, translator::utf8::display_width(name(m)));
+    wide = std::max(wide, display_width(name(m)));
     titles = std::max(titles, m.title.size());
   }
   std::string out = fmt::format(
@@ -312,7 +313,7 @@ std::string graph_text(const Subject& subject, const StepGraph& g) {
       if (ends.first == k) from.emplace_back(size, ends.second);
     std::sort(from.rbegin(), from.rend());
     const std::string row = fmt::format(
-        "{:<{}} {:<{}} {:>3} {:>8.2e} {:>10}  ", g.modules[k].title, titles, name(g.modules[k]), wide, count[k],
+        "{:<{}} {:<{}} {:>3} {:>8.2e} {:>10}", g.modules[k].title, titles, name(g.modules[k]), wide, count[k],
         norm(last[k]->value), last[k]->grad.defined() ? fmt::format("{:.2e}", norm(last[k]->grad)) : "not run");
     std::vector<std::string> names;
     for (size_t i = 0; i < from.size() && i < 3; ++i) {
@@ -322,12 +323,17 @@ std::string graph_text(const Subject& subject, const StepGraph& g) {
     }
     if (from.size() > 3) names.push_back("...");
     if (names.empty()) names.push_back("the loss");
-    const std::string line = row + fmt::format("{}\n", fmt::join(names, ", "));
-    const std::string below(static_cast<size_t>(translator::utf8::display_width(row)), ' ');
-    // One below another where a terminal would break the line.
-    out += translator::utf8::display_width(line) <= 80
-               ? line
-               : row + fmt::format("{}\n", fmt::join(names, "\n" + below));
+    const std::string line = fmt::format("{}  {}\n", row, fmt::join(names, ", "));
+    int column = display_width(row) + 2;
+    if (display_width(line) <= 80) {
+      out += line;
+      continue;
+    }
+    // One below another where a terminal would break the line, and below the row where that is still too wide.
+    for (const std::string& from_one : names) column = std::min(column, 80 - display_width(from_one));
+    const std::string below = "\n" + std::string(static_cast<size_t>(std::max(column, 4)), ' ');
+    const bool beside = column == display_width(row) + 2;
+    out += row + (beside ? "  " : below) + fmt::format("{}\n", fmt::join(names, below));
   }
   return out;
 }
