@@ -15,8 +15,8 @@
 namespace gradus::nn {
 namespace {
 
-// "Linear" of "... [with M = gradus::nn::Linear; ...]", as gcc writes it, and "... [M = gradus::nn::Linear]", as
-// clang does; arguments of templates stay.
+// "Linear" of "... [with M = gradus::nn::Linear; ...]", as gcc writes it, and "... [M = gradus::nn::Linear]",
+// as clang does; arguments of templates stay.
 std::string type_of(std::string_view signature) {
   std::string_view type = signature.substr(signature.find("M = ") + 4);
   type = type.substr(0, std::min(type.find("; "), type.rfind(']')));
