@@ -112,7 +112,7 @@ TEST_CASE("lens writes the files that it is told to") {
   CHECK(few.size() < page.size());
 }
 
-TEST_CASE("what lens writes to a terminal fits 80 columns") {
+TEST_CASE("lens's text fits 80 columns") {
   for (const Arguments& command : {Arguments{"explain", "--text"}, {"explain", "--transformer", "--text"},
                                    {"graph", "--text"}, {"graph", "--transformer", "--text"},
                                    {"flow", "--text", "--seeds", "1"}})

@@ -132,7 +132,7 @@ struct Report {
                        "The row of {}. A word gains attention when its value beats the head's mix in the "
                        "direction that lowers the loss:",
                        told(rows, static_cast<size_t>(row_), x_.subject)));
-    out_ += "delta_tj = alpha_tj g . (v_j - o_t), g = dL/do_t through W_O's slice of it.\n";
+    out_ += "delta_tj = alpha_tj g . (v_j - o_t), g = dL/do_t through the head's part of W_O.\n";
     out_ += fmt::format("{:>14} {:>9} {:>9} {:>11} {:>11} {:>11}\n", token_of(x_.subject), "score", "weight",
                         "g.v_j", "g.(v_j-o_t)", "dL/de_tj");
     int64_t best = -1;
