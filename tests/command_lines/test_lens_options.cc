@@ -115,7 +115,8 @@ TEST_CASE("lens writes the files that it is told to") {
 TEST_CASE("lens's text fits 80 columns") {
   for (const Arguments& command : {Arguments{"explain", "--text"}, {"explain", "--transformer", "--text"},
                                    {"graph", "--text"}, {"graph", "--transformer", "--text"},
-                                   {"flow", "--text", "--seeds", "1"}})
+                                   {"flow", "--text", "--seeds", "1"}, {"check", "--all"},
+                                   {"flow", "--depth", "--text", "--seeds", "1"}})
     for (const std::string& line : lines_of(said(command))) {
       INFO(command[0] << " " << command[1] << ": " << line);
       CHECK(translator::utf8::display_width(line) <= 80);

@@ -217,12 +217,12 @@ class Checker {
       log_.add(in.name, in.analytic, in.numeric, "numeric", words_of(in.name), in.worst_error,
                options_.diagnosis.tolerance, in.floor);
     }
-    const std::string what = options_.exercise.empty() ? "the gradients agree" : "right: agrees";
-    const std::string verdict = fmt::format("{} with finite differences, worst {:.1e}", what, worst);
     if (d && options_.brief) {
-      print(toned("✓", Tone::good, style_) + fmt::format(" {}: {}\n", title_, verdict));
+      print(toned("✓", Tone::good, style_) + fmt::format(" {}: worst {:.1e}\n", title_, worst));
       return 0;
     }
+    const std::string what = options_.exercise.empty() ? "the gradients agree" : "right: agrees";
+    const std::string verdict = fmt::format("{} with finite differences, worst {:.1e}", what, worst);
     begin();
     if (shown && !d) {
       std::string text =

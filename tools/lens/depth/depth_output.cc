@@ -19,19 +19,19 @@ json line_json(const DepthLine& l, const Numbers& number) {
           {"last", number(std::vector<double>{l.last, l.last_low, l.last_high})}};
 }
 
-// A row a kind, a column a depth.
+// A row a kind, a column of five characters a depth: eight depths fit 80.
 template <class What>
 std::string table(const DepthStudy& study, const std::string& about, What&& what) {
   std::string out = "\n" + paragraph(about) + fmt::format("\n  {:<{}}", "layers", kNameWidth);
   std::vector<int64_t> depths;
   for (const DepthResult& r : study.results)
     if (std::find(depths.begin(), depths.end(), r.layers) == depths.end()) depths.push_back(r.layers);
-  for (int64_t depth : depths) out += fmt::format(" {:>8}", depth);
+  for (int64_t depth : depths) out += fmt::format(" {:>5}", depth);
   for (const DepthKind& kind : depth_kinds()) {
     out += fmt::format("\n  {:<{}}", kind.name(), kNameWidth);
     for (int64_t depth : depths)
       for (const DepthResult& r : study.results)
-        if (r.layers == depth && r.kind.name() == kind.name()) out += fmt::format(" {:>8}", what(r));
+        if (r.layers == depth && r.kind.name() == kind.name()) out += fmt::format(" {:>5}", what(r));
   }
   return out + "\n";
 }
@@ -78,26 +78,25 @@ std::string depth_text(const DepthStudy& study) {
     FlowRange range{0, 0};
     for (const DepthResult* r : shown) range.take((r->*line).median);
     out += "\n" + paragraph(fmt::format("{} over that of layer {}: layers 1 to {}, log scale, {} ▁ to {} █, "
-                                        "median of {}; behind it layer 1: median, least and largest",
+                                        "median of {}; behind it log10 of layer 1: median, least and largest",
                                         what, N, N, power(range.low), power(range.high), study.seeds)) +
            "\n";
     for (const DepthResult* r : shown) {
       const DepthLine& l = r->*line;
-      out += fmt::format("  {:<{}} {}  {} ({} to {}), {} layer {}\n", r->kind.name(), kNameWidth,
-                         blocks(l.median, range), power(l.median[0]), power(l.low[0]), power(l.high[0]),
-                         as_fraction(l.median[0]), N);
+      out += fmt::format("  {:<{}} {} {} ({} to {})\n", r->kind.name(), kNameWidth, blocks(l.median, range),
+                         tenths(l.median[0]), tenths(l.low[0]), tenths(l.high[0]));
     }
   }
   out += table(study, "Layer 1 over the last: log10 |dL/dx_1| / |dL/dx_N|",
-               [](const DepthResult& r) { return fmt::format("{:.1f}", r.states.median[0] + 0.0); });
-  out += table(study, "The last layer's own matrix: |dL/dW_N|",
-               [](const DepthResult& r) { return fmt::format("{:.2g}", std::pow(10, r.weights.last)); });
+               [](const DepthResult& r) { return tenths(r.states.median[0]); });
+  out += table(study, "The last layer's own matrix: log10 |dL/dW_N|",
+               [](const DepthResult& r) { return tenths(r.weights.last); });
   out += table(
       study,
       "How far the words still differ where the last layer reads them: |x - mean| / |x|, mean over words",
       [](const DepthResult& r) {
         const double x = r.apart.back();  // below is rounding
-        return x < 1e-14 ? std::string("0") : fmt::format("{:.2g}", x);
+        return x < 1e-14 ? std::string("0") : x < 0.01 ? fmt::format("{:.0e}", x) : fmt::format("{:.2g}", x);
       });
   const FlowChecks c = study.checks();
   out += "\n" + paragraph(study.setup() + ".");

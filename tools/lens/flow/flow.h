@@ -175,6 +175,8 @@ std::string transformer_setup(const gradus::nn::TransformerConfig& config, const
 std::string flow_svg(const FlowResult& result, const FlowTitles& titles);
 /// The same as text, with the map of steps and words.
 std::string flow_text(const FlowResult& result, const FlowTitles& titles);
+/// "-5.5", and never "-0.0".
+std::string tenths(double x);
 /// "10^-5.5", and "0" for the logarithm of 0.
 std::string power(double log10);
 /// "1/300000 of" for a log10 of -5.5, "1.2 times as much as" for 0.08.

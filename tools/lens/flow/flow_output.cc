@@ -79,10 +79,9 @@ FlowRange range_of_maps(const FlowResult& r) {
   return range;
 }
 
-std::string power(double log10) {
-  if (log10 == -HUGE_VAL) return "0";
-  return fmt::format("10^{:.1f}", std::round(10 * log10) / 10 + 0.0);  // no -0.0
-}
+std::string tenths(double x) { return fmt::format("{:.1f}", std::round(10 * x) / 10 + 0.0); }
+
+std::string power(double log10) { return log10 == -HUGE_VAL ? "0" : "10^" + tenths(log10); }
 
 std::string as_fraction(double log10) {
   if (std::isnan(log10)) return "NaN of";

@@ -79,7 +79,8 @@ int check_command(const CheckCommandOptions& options) {
       throw UsageError(fmt::format("there is no operation {}: {} check lists them{}", name, program(),
                                    nearest.empty() ? "" : "; hint: " + nearest + "?"));
     }
-  if (checked > 1) fmt::print("\n{} cases, {} wrong\n", checked, wrong);
+  fmt::print("\n{} case{}, {} wrong: relative errors of gradients beside finite differences\n", checked,
+             checked == 1 ? "" : "s", wrong);
   return wrong != 0;
 }
 
