@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Plants damage in a file of pairs and asks `translator doctor` what is wrong with it.
 
-    tests/doctor/plant.py TRANSLATOR pairs.tsv [--each 200] [--block 1000] [--seed 1]
+    tests/doctor/plant.py TRANSLATOR pairs.tsv [--each 200] [--block 1000] [--seed 1] [--harder foreign.tsv]
     tests/doctor/plant.py TRANSLATOR --embedded
 
-Prints for each kind of damage how many of its lines the doctor would leave out, how many of the lines that
+--harder adds what is harder to see: half a target, two targets in one, and targets of foreign.tsv. Prints for
+each kind of damage how many of its lines the doctor would leave out, how many of the lines that
 are as they were it would, and where it sees the shifted block. Exit status 1 below 95 % of all planted lines,
 above 1 % of the others, or when the block's ends are told wrong by more than ten lines.
 """
@@ -30,12 +31,12 @@ def changed_number(pair, rng):
     return pair[0], re.sub(rf"(?<!\d){old}(?!\d)", new, pair[1])
 
 
-def cut(pair):
+def cut(pair, part, least):
     words = pair[1].split(" ")
-    return (pair[0], " ".join(words[: len(words) // 4])) if len(words) >= 8 else None
+    return (pair[0], " ".join(words[: len(words) // part])) if len(words) >= least else None
 
 
-def planted(pairs, each, block, rng):
+def planted(pairs, each, block, foreign, rng):
     """The damaged pairs; of each line the kind of its damage or None; where the block begins."""
     pairs = [tuple(p) for p in pairs]
     kinds = [None] * len(pairs)
@@ -53,8 +54,12 @@ def planted(pairs, each, block, rng):
         "numbers": lambda p: changed_number(p, rng),
         "markup": lambda p: (p[0], rng.choice(["<b>{}</b>", "{} &nbsp;", "%s {}", "<br/>{}"]).format(p[1])),
         "wrong": lambda p: (p[0], rng.choice(pairs)[1]),
-        "cut": cut,
+        "cut": lambda p: cut(p, 4, 8),
     }
+    if foreign:
+        damage["half"] = lambda p: cut(p, 2, 4)
+        damage["appended"] = lambda p: (p[0], p[1] + " " + rng.choice(pairs)[1])
+        damage["foreign"] = lambda p: (p[0], rng.choice(foreign)[1])
     for kind, change in damage.items():
         # Lines that are damaged stand behind those that are repeated.
         lines = list(range(len(pairs) // 4, len(pairs)))
@@ -85,6 +90,11 @@ def diagnosis(translator, path):
     return found, reasons
 
 
+def read(path):
+    with open(path, encoding="utf8", newline="\n") as file:
+        return [line.rstrip("\n").split("\t")[:2] for line in file]
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     options.add_argument("translator")
@@ -93,15 +103,15 @@ def main():
     options.add_argument("--each", type=int, default=200, help="lines of each kind of damage")
     options.add_argument("--block", type=int, default=1000, help="lines whose targets are moved by 3")
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--harder", metavar="FILE", help="harder kinds, too; targets of FILE among them")
     options.add_argument("--show", action="store_true", help="print what was not found")
     o = options.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         if o.embedded:
             o.pairs = scratch + "/sound.tsv"
             subprocess.run([o.translator, "corpus", "-n", "4000", "-o", o.pairs], check=True)
-        with open(o.pairs, encoding="utf8", newline="\n") as file:
-            pairs = [line.rstrip("\n").split("\t")[:2] for line in file]
-        pairs, kinds, begin, shift = planted(pairs, o.each, o.block, random.Random(o.seed))
+        foreign = read(o.harder) if o.harder else []
+        pairs, kinds, begin, shift = planted(read(o.pairs), o.each, o.block, foreign, random.Random(o.seed))
         _, before = diagnosis(o.translator, o.pairs)
         with open(scratch + "/damaged.tsv", "w", encoding="utf8", newline="\n") as file:
             file.writelines(f"{s}\t{t}\n" for s, t in pairs)
