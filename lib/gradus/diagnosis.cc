@@ -9,6 +9,7 @@
 
 #include <gradus/diagnosis_rules.h>
 #include <gradus/differences.h>
+#include <gradus/numeric.h>
 #include <gradus/random.h>
 #include <gradus/trace.h>
 
@@ -222,14 +223,13 @@ class Examination {
     for (size_t i = 0; i < parameters_.size(); ++i) {
       if (uses.lost[i] == 0) continue;
       InputDiagnosis& in = d.inputs[i];
-      in.mistake = Mistake::overwritten;
-      in.sentence = uses.sentence;
+      in.mistake = Mistake::overwritten, in.sentence = uses.sentence;
+      in.numeric = zip(in.numeric, uses.expected[i], in.analytic,
+                       [](auto n, auto with, auto without) { return n + (with - without); });
       in.analytic = uses.kept[i];
-      in.numeric = uses.expected[i];
       compare(in);
       in.worst_error = worse(in.worst_error, uses.lost[i]);
-      if (uses.lost[i] > most) blame(d, in);
-      most = worse(most, uses.lost[i]);
+      if (uses.lost[i] > most) blame(d, in), most = uses.lost[i];
     }
   }
 
@@ -375,10 +375,10 @@ OtherUses beside_other_uses(const std::function<Var()>& f, const std::vector<Nam
     for (const Var& v : two)
       if (e.from == where->order && e.to == v.node()->order) by.insert(v.node()->op);
   out.sentence = fmt::format(
-      "the backward of {} sets (=) the gradient of {}, so what other uses of {} have sent is lost: add to it "
+      "the backward of {} sets (=) the gradient of {}, so what other uses of {} have sent{} is lost: add to it "
       "(+=)",
       fmt::join(by, " or "), where->label.empty() ? "its input" : where->label,
-      where->label.empty() ? "that" : where->label);
+      where->label.empty() ? "that" : where->label, where->inputs.empty() ? " (here 3 to each number)" : "");
   return out;
 }
 

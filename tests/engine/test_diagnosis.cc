@@ -184,13 +184,23 @@ TEST_CASE("other uses' contributions that are overwritten") {
   };
   Diagnosis d =
       check(set, {random({3})}, Mistake::overwritten,
-            "the backward of wrong sets (=) the gradient of input0, so what other uses of input0 have sent is "
-            "lost: add to it (+=)");
+            "the backward of wrong sets (=) the gradient of input0, so what other uses of input0 have sent "
+            "(here 3 to each number) is lost: add to it (+=)");
   CHECK(d.name == "input0");
   REQUIRE(d.inputs.size() == 1);
   for (int64_t i = 0; i < 3; ++i)  // another use sends 3
     CHECK(d.inputs[0].analytic.at(i) + 3 == about(d.inputs[0].numeric.at(i)));
   CHECK(d.inputs[0].worst_error > 0.5);
+  // Set, and no known mistake besides: what is numeric stays what the differences say, and 3.
+  Tensor x = random({3});
+  auto unknown = [](auto& in) {
+    return with_backward({in[0]}, in[0] * in[0], [x = in[0].value()](const Tensor& dy, Grads& dx) {
+      dx.into(0).copy_from((Var(dy) * x * 2 + Var(dy) * exp(x)).value());
+    });
+  };
+  Diagnosis both = check(unknown, {x}, Mistake::overwritten, "(here 3 to each number)");
+  for (int64_t i = 0; i < 3; ++i)
+    CHECK(both.inputs[0].numeric.at(i) == about(2 * x.at(i) * both.dy.at(i) + 3));
   // Of two inputs one: the other is right.
   Diagnosis one = check(
       [](auto& in) {

@@ -194,7 +194,7 @@ TEST_CASE("an op that sets its accumulator instead of adding to it fails, and is
   CHECK(alone.message ==
         "[gradcheck] failed: all of 3 derivatives agree, but the backward of setting sets (=) the gradient of "
         "input0, "
-        "so what other uses of input0 have sent is lost: add to it (+=)");
+        "so what other uses of input0 have sent (here 3 to each number) is lost: add to it (+=)");
   GradcheckReport beside = gradcheck([&](auto& in) { return in[0] * 3 + set(in[0]); }, {x});
   CHECK_FALSE(beside);
   CHECK(beside.diagnosis.mistake == Mistake::overwritten);
