@@ -146,6 +146,7 @@ enum class Slip {
   no_u,
   no_alpha,
   half_tanh,
+  square,
   sigmoid,
   plain,
   plus,
@@ -177,6 +178,7 @@ Var additive_with(const In& in, Slip slip) {
       if (slip != Slip::no_alpha) delta *= alpha.at(j);
       for (int64_t a = 0; a < A; ++a) {
         double u_a = u.at(j * A + a), dz = slip == Slip::half_tanh ? 1 - u_a
+                                           : slip == Slip::square  ? u_a * u_a
                                            : slip == Slip::sigmoid ? u_a * (1 - u_a)
                                                                    : 1 - u_a * u_a;
         dz *= (slip == Slip::no_v ? 1 : v.at(a)) * delta;
@@ -259,6 +261,8 @@ const Exercise kAdditive{
       [](auto& in) { return additive_with(in, Slip::no_alpha); }},
      {"half of tanh", "The slope of tanh is 1 - u^2; here it is 1 - u.",
       [](auto& in) { return additive_with(in, Slip::half_tanh); }},
+     {"half of tanh", "The slope of tanh is 1 - u^2; here it is u^2.",
+      [](auto& in) { return additive_with(in, Slip::square); }},
      {"slope of the sigmoid", "The slope of tanh is 1 - u^2; u (1 - u) is that of the sigmoid.",
       [](auto& in) { return additive_with(in, Slip::sigmoid); }},
      {"average added",
