@@ -353,9 +353,9 @@ class Reading {
           if (uneven && broken < 0) broken = i, by = total;
         }
         if (!holds || broken < 0) continue;
-        const bool last = axis == e_.in.dims() - 1;
-        std::string line = last ? "row" : fmt::format("line along axis {}", axis), which = line;
-        if (e_.in.dims() > 1) which += fmt::format(" {}", broken / (last ? n : 1));
+        const bool last = axis == e_.in.dims() - 1, flat = last || e_.in.dims() == 2;
+        std::string line = last ? "row" : flat ? "column" : fmt::format("line along axis {}", axis), at;
+        if (e_.in.dims() > 1) at = (flat ? " " : " from number ") + std::to_string(broken / (last ? n : 1));
         return Finding(
             Mistake::invariant,
             fmt::runtime(
@@ -363,7 +363,7 @@ class Reading {
                          "does not change when a {0} of {1} is scaled; {2} of yours gives {3:.3g}"
                        : "each {0} of the gradient must sum to 0, as the result does not change when the "
                          "same number is added to a whole {0} of {1}; {2} of yours sums to {3:.3g}"),
-            line, e_.name, which, by);
+            line, e_.name, line + at, by);
       }
     return {};
   }
