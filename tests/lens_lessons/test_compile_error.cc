@@ -35,6 +35,10 @@ TEST_CASE("compile errors: the first in the learner's file, what shows it, and h
   CHECK(first_error("/usr/bin/ld: undefined reference to `attention'\n", "mine/05.cc").empty());
   CHECK(first_error("mine/05.cc:1:2: warning: unused variable 'x'\n", "mine/05.cc").empty());
   CHECK(first_error("", "mine/05.cc").empty());
+  for (const char* error : {"‘learners_main’ was not declared in this scope",
+                            "use of undeclared identifier 'learners_main'"})
+    CHECK(first_error("/tmp/x/program.cc:8:32: error: " + std::string(error) + "\n", "mine/05.cc")
+              .starts_with("mine/05.cc has no main() any more: --reset"));
 }
 
 TEST_CASE("compile errors: usual causes in the words of both compilers, and none where it is none of them") {

@@ -54,7 +54,7 @@ std::string first_error(const std::string& messages, const std::string& file) {
   std::istringstream in(messages);
   std::string shown, plain;
   int errors = 0;
-  bool taking = false;
+  bool taking = false, no_main = false;
   for (std::string line; std::getline(in, line);) {
     if (line.size() > kLongest) line.resize(kLongest);
     const std::string text = without_colours(line);
@@ -65,11 +65,14 @@ std::string first_error(const std::string& messages, const std::string& file) {
     if (start && parts[2].str().ends_with("error")) {
       ++errors;
       taking = shown.empty() && parts[1] == file;
+      no_main = no_main || std::regex_search(text, std::regex("learners_main.*not decl|undecl.*learners_main"));
     }
     if (!taking) continue;
     shown += line + '\n';
     if (plain.size() < kLongest) plain += text + ' ';
   }
+  if (shown.empty() && no_main)
+    return file + " has no main() any more: --reset hands the file out anew, and keeps yours beside it.\n";
   if (shown.empty()) return "";
   if (errors > 1) shown += fmt::format("({} more, most of them because of this one)\n", errors - 1);
   const std::string cause = cause_of(plain);
