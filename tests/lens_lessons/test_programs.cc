@@ -122,6 +122,17 @@ TEST_CASE("what was passed is kept in a file that is replaced whole, or stays as
   CHECK_FALSE(work.passed(one));
 }
 
+TEST_CASE("the list names the files that are there, of what has passed, too") {
+  Scratch s;
+  fs::create_directories(s.path / "gradus-lessons");
+  s.write("gradus-lessons/passed.txt", "03-bias\n");
+  Ran r = s.lens("lesson");
+  CHECK_MESSAGE(r.says("●  3  Broadcasting"), r.out);
+  CHECK_FALSE(r.says("03-bias.cc"));
+  s.write("gradus-lessons/03-bias.cc", "");
+  CHECK(s.lens("lesson").says("03-bias.cc"));
+}
+
 TEST_CASE("a program that does not end, or takes all memory, is ended with a word") {
   Scratch s;
   s.lens("lesson 2 --hint");

@@ -144,7 +144,7 @@ std::string listed(const Course& course, const Workplace& work, const PictureSty
                        : work.begun(unit) ? "◐"
                                           : toned("○", Tone::quiet, style);
     std::string line = fmt::format("  {} {:>2}  {}", mark, unit.number, unit.title);
-    if (work.passed(unit) || work.begun(unit))
+    if (work.begun(unit))
       line += std::string(width + 2 - unit.title.size(), ' ') +
               toned(work.file(unit).string(), Tone::quiet, style);
     out += line + '\n';
