@@ -174,8 +174,7 @@ class Examination {
       evidence[i].yours = yours[i].to_vector();
       if (in.worst_error > options_.tolerance) {
         Finding found = explain(evidence[i], evidence, options_.tolerance);
-        in.mistake = found.mistake;
-        in.sentence = found.sentence;
+        in.mistake = found.mistake, in.sentence = found.sentence;
         if (in.worst_error > worst) blame(d, in);
         worst = worse(worst, in.worst_error);
       }

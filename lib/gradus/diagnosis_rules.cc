@@ -116,7 +116,7 @@ std::string origin_of(double c, const Evidence& e) {
     }
   for (int i = 0; i < e.in.dims(); ++i)
     for (int j = 0; j < e.in.dims(); ++j)
-      if (near(static_cast<double>(e.in[i]) / static_cast<double>(e.in[j])))
+      if (e.in[i] != e.in[j] && near(static_cast<double>(e.in[i]) / static_cast<double>(e.in[j])))
         return fmt::format(
             " ({}/{}: divided by the size of axis {} of the input {} instead of that of axis {}?)", e.in[i],
             e.in[j], j, e.in.str(), i);
@@ -127,9 +127,8 @@ std::optional<Finding> factor(const Evidence& e, double) {
   double ab = 0, bb = 0;
   for (int64_t k = 0; k < e.numeric.rows; ++k)
     for (int64_t c = 0; c < e.numeric.cols; ++c) ab += e.a(k, c) * e.b(k, c), bb += e.b(k, c) * e.b(k, c);
-  if (bb == 0) return {};
-  double ratio = ab / bb;
-  if (!fits(e, [&](auto k, auto c) { return ratio * e.b(k, c); })) return {};
+  const double ratio = ab / bb;
+  if (bb == 0 || !fits(e, [&](auto k, auto c) { return ratio * e.b(k, c); })) return {};
   if (std::abs(ratio + 1) < 1e-3) return Finding(Mistake::sign, "it has the wrong sign everywhere");
   return Finding(Mistake::factor, "it is {:.6g} times what it should be{}", ratio, origin_of(ratio, e));
 }
@@ -296,11 +295,13 @@ std::string element_name(const Shape& shape, int64_t position) {
 }
 
 Finding explain(const Evidence& e, const std::vector<Evidence>& others, double tolerance) {
-  for (auto rule : {kink, not_connected, mask_leak, incomplete, factor})
-    if (auto found = rule(e, tolerance)) return *found;
-  if (auto found = swapped(e, others)) return *found;
+  if (auto found = kink(e, tolerance)) return *found;
+  const bool near = fits(e, [&](auto k, auto c) { return e.b(k, c); });  // so that all of these might fit
+  for (auto rule : {not_connected, mask_leak, incomplete, factor})
+    if (auto found = rule(e, tolerance); found && !near) return *found;
+  if (auto found = swapped(e, others); found && !near) return *found;
   for (auto rule : {transposed, softmax_diagonal, one_contribution, skipped, shifted})
-    if (auto found = rule(e, tolerance)) return *found;
+    if (auto found = rule(e, tolerance); found && !near) return *found;
   if (auto found = wrong_slope(e, others)) return *found;
   return {Mistake::unknown, "no known kind of mistake explains the difference"};
 }
