@@ -28,7 +28,10 @@ class Checker {
     if (y.numel() == 1) weights_.fill(1);
     if (!y.requires_grad())
       return problem(Mistake::not_connected, "the result depends on no parameter: is something detached?");
-    Gradients grads = backward(y, {.seed = weights_});
+    Tensor dy = weights_.clone();
+    Gradients grads = backward(y, {.seed = dy});
+    if (max_abs_difference(dy, weights_) > 0)
+      return problem(Mistake::overwritten, "a backward writes into dy, which others may hold: use a copy");
     auto gradient = [&](const NamedParameter& p) {
       return grads.contains(*p.parameter) ? grads[*p.parameter] : Tensor();
     };
@@ -50,10 +53,7 @@ class Checker {
 
  private:
   GradcheckReport problem(Mistake mistake, const std::string& text) {
-    report_.diagnosis = {.mistake = mistake, .sentence = text};
-    report_.ok = false;
-    report_.message = "[gradcheck] " + text;
-    return report_;
+    return {.ok = false, .message = "[gradcheck] " + text, .diagnosis = {.mistake = mistake, .sentence = text}};
   }
 
   double value() const {

@@ -30,7 +30,7 @@ struct GradcheckReport {
   /// Relative, as in GradcheckOptions::tolerance.
   double worst_error = 0;
   /// "weight_hh_l0[3,17]" or "weight_hh_l0 along direction 2"
-  std::string worst_name;
+  std::string worst_name = {};
   double analytic = 0, numeric = 0;
   /// Derivatives compared.
   int64_t checked = 0;

@@ -216,6 +216,23 @@ TEST_CASE("an op that sets its accumulator instead of adding to it fails, and is
   CHECK(gradcheck([&](auto& in) { return in[0] * 3 + adding(in[0], in[0]); }, {x}));
 }
 
+TEST_CASE("a backward that writes into dy fails, be its own gradient right or not") {
+  auto op = [](bool right) {
+    return [right](auto& in) {
+      return record("scratch", {in[0]}, (in[0] * 2).value(), [right](const Tensor& dy, Grads& dx) {
+        for (int64_t i = 0; i < dy.numel(); ++i) dy.set(i, right ? 2 * dy.at(i) : 0);
+        dx.add(0, dy);
+      });
+    };
+  };
+  for (bool right : {false, true}) {
+    GradcheckReport r = gradcheck(op(right), {f64({3}, {1, -2, 0.5})});
+    CHECK_FALSE(r);
+    CHECK(r.message == "[gradcheck] a backward writes into dy, which others may hold: use a copy");
+    CHECK(r.diagnosis.mistake == Mistake::overwritten);
+  }
+}
+
 TEST_CASE("NaN fails, wherever it is") {
   auto op = [](auto forward, auto backward) {
     return [forward, backward](auto& in) {
