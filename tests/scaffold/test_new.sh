@@ -29,6 +29,7 @@ sed -i -e '/^  link_with: gradus_lib,$/d' -e 's/dependencies: \[fmt, threads\],/
 cd "$tree"
 tools/new-layer my_layer >"$dir/layer" || fail "new-layer"
 tools/new-attention my_attention >"$dir/attention" || fail "new-attention"
+for tool in new-layer new-attention; do tools/$tool a_second_of_some_length >>"$dir/second" || fail "$tool"; done
 if tools/new-layer my_layer 2>/dev/null; then fail "a layer was overwritten"; fi
 # TOOL NAME REASON: the name is refused, and why is said.
 refuses() {
