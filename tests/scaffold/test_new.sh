@@ -30,6 +30,8 @@ cd "$tree"
 tools/new-layer my_layer >"$dir/layer" || fail "new-layer"
 tools/new-attention my_attention >"$dir/attention" || fail "new-attention"
 for tool in new-layer new-attention; do tools/$tool a_second_of_some_length >>"$dir/second" || fail "$tool"; done
+wide=$(sed -n 's/^wrote *//p' "$dir/layer" "$dir/attention" "$dir/second" | xargs grep -nE '.{113}|doctest::Approx' || true)
+[ -z "$wide" ] || fail "tests/layering would not have it: $wide"
 if tools/new-layer my_layer 2>/dev/null; then fail "a layer was overwritten"; fi
 # TOOL NAME REASON: the name is refused, and why is said.
 refuses() {
