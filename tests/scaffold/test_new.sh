@@ -53,6 +53,7 @@ refuses new-layer test "Meson has a target of that name"
 refuses new-layer coverage "Meson has a target of that name"
 if tools/new-layer MyLayer 2>/dev/null; then fail "a bad name was taken"; fi
 grep -q "'my_layer.h'" nn/gradus/nn/meson.build || fail "the header would not be installed"
+sed -n "/^lens_exe/,/^)/p" tools/lens/meson.build | grep -q translator_attentions || fail "lens would not know it"
 
 # Both print the commands to go on with, behind an empty line: those are run as they stand.
 $meson setup build -Dbuildtype=plain -Doptimization=0 -Dwerror=true -Dtools=false >"$dir/setup.log" 2>&1 ||
