@@ -233,6 +233,21 @@ TEST_CASE("a backward that writes into dy fails, be its own gradient right or no
   }
 }
 
+TEST_CASE("a loss whose backward does not multiply by dy fails, though it is right for dy = 1") {
+  auto loss = [](auto& in) {
+    Var y = sum(in[0] * in[0]);
+    return record("loss", {in[0]}, y.value(), [x = in[0].value()](const Tensor&, Grads& dx) {
+      dx.add(0, map(x, [](auto v) { return 2 * v; }));
+    });
+  };
+  GradcheckReport r = gradcheck(loss, {f64({3}, {1, -2, 0.5})});
+  CHECK_FALSE(r);
+  CHECK(contains(r.message, "the gradient is right for dy = 1 alone: the backward does not multiply by dy"));
+  CHECK(r.diagnosis.mistake == Mistake::not_linear);
+  // The figures of a scalar are its own.
+  CHECK(gradcheck([](auto& in) { return sum(in[0] * 3); }, {f64({1}, {1})}).analytic == 3);
+}
+
 TEST_CASE("NaN fails, wherever it is") {
   auto op = [](auto forward, auto backward) {
     return [forward, backward](auto& in) {
