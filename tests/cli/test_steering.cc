@@ -82,6 +82,7 @@ TEST_CASE("translate: words that a translation begins with, has, and does not ha
   CHECK(with.code == 0);
   CHECK(with.out.find("chante") != std::string::npos);
   CHECK(words_of(with.out).find(" il ") != std::string::npos);
+  CHECK(steered({"--require", "chante", "--require", "il", sentence, "-k", "6"}).out == with.out);
   const Result begun = steered({sentence, "--prefix", "il chante"});
   CHECK(begun.out.find("il chante") == 0);
   // A column says it for each line.

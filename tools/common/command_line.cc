@@ -160,7 +160,10 @@ Option Option::with_empty() const {
   return *this;
 }
 
-Option Option::expected(int least, int most) const { return Option(option_->expected(least, most)); }
+// Of a list CLI11 takes all that comes behind the name, whatever is expected.
+Option Option::expected(int least, int most) const {
+  return Option(option_->expected(least, most)->allow_extra_args(most != 1));
+}
 
 Option Option::delimiter(char between) const { return Option(option_->delimiter(between)); }
 

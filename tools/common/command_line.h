@@ -33,7 +33,7 @@ class Option {
   Option required() const;
   /// Takes empty texts, too: the program says what is wrong with them, in its own words.
   Option with_empty() const;
-  /// number of values
+  /// number of values behind the name
   Option expected(int least, int most) const;
   /// several values in one argument: a,b
   Option delimiter(char between) const;
