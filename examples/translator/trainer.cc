@@ -314,6 +314,8 @@ bool Trainer::run(const std::atomic<bool>& stop) {
     if (window_tokens_ > 0 && over && !validate(bar)) return interrupted(bar);
     seconds_ = before + since(start);
   }
+  // The time of the last validation, which saved without it, may be what ended the run.
+  if (options_.max_minutes > 0 && seconds_ > before) save_last(options_.out);
   if (!average()) return interrupted(bar);
   bar.finish();
   log_.end(!diverged_, step_, seconds_, averaged_);

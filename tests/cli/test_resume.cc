@@ -124,6 +124,17 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
   CHECK(events("broken", "validation").back().at("epoch") == 4);
 }
 
+TEST_CASE("a run whose time its last validation ended is over for --resume, too") {
+  // A step takes a tenth of what a validation takes.
+  write_file("few.tsv", run({"corpus", "-n", "30", "--max-length", "7", "--seed", "9"}).out);
+  const Arguments minutes = {"--data", "few.tsv", "--valid", short_pairs(), "--max-minutes", "0.005"};
+  REQUIRE(run(small_run("timed", minutes)).code == 0);
+  const std::string model = read_file("timed/model.safetensors");
+  CHECK(run({"train", "--resume", "--out", "timed"}).says("The run was over already"));
+  CHECK(read_file("timed/model.safetensors") == model);
+  CHECK(events("timed", "resume")[0].at("seconds") == events("timed", "end")[0].at("seconds"));
+}
+
 TEST_CASE("the same with other optimisers, schedules, averages and scheduled sampling") {
   const std::vector<Arguments> recipes = {
       {"--optimizer", "muon", "--schedule", "plateau", "--warmup", "20", "--ema", "0.9",
