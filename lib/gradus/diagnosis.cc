@@ -276,7 +276,7 @@ class Examination {
 Diagnosis unfit(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters) {
   for (const NamedParameter& p : parameters)
     if (p.parameter->value().dtype() != DType::f64)
-      return whole(Mistake::float_used, fmt::format("{} is {}: central differences need f64", p.name,
+      return whole(Mistake::float_used, fmt::format("central differences need f64, and {} is {}", p.name,
                                                     name_of(p.parameter->value().dtype())));
   Tensor y = f().value();
   if (y.dtype() != DType::f64)

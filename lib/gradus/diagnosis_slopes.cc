@@ -205,7 +205,7 @@ class Reading {
       p.right = f;
     }
     if (!any) return {};
-    const std::string twice = fmt::format("{} is used twice, as in y = {} f({})", e_.name, e_.name, e_.name);
+    const std::string twice = fmt::format("with {} used twice, as in y = {} f({})", e_.name, e_.name, e_.name);
     if (only_straight) return finding("{}: it is dy f alone, and what goes through f is missing", twice);
     if (no_straight) return finding("{}: only what goes through f is there, and dy f is missing", twice);
     if (subtracted) return finding("{}: what goes through f is subtracted where it must be added", twice);

@@ -111,7 +111,7 @@ const SlopeCase kSlopes[] = {
      "a factor 1 + input0^2 too many, or the division by it is missing"},
     // x f(x)
     {"swish", [](double x) { return x * logistic_of(x); }, [](double x, double) { return logistic_of(x); },
-     "is used twice, as in y = input0 f(input0): it is dy f alone"},
+     "with input0 used twice, as in y = input0 f(input0): it is dy f alone"},
     {"swish", [](double x) { return x * logistic_of(x); },
      [](double x, double) { return x * logistic_of(x) * (1 - logistic_of(x)); },
      "only what goes through f is there, and dy f is missing"},
