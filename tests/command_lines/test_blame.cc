@@ -1,5 +1,7 @@
 // `lens blame` as a program.
 
+#include <common/utf8.h>
+
 #include "../cli/program.h"
 #include "../quick_doctest.h"
 
@@ -20,6 +22,12 @@ TEST_CASE("blame: a table, the same as JSON, and what is left out is said") {
   CHECK(count(text.out, "  weights   left out ") == 1);
   CHECK(count(text.out, "  |dL/dh|   |dL/dx| ") == 1);
   CHECK(count(text.out, "nan") == 0);
+  for (const Result& r : {text, run_program({LENS, "report", trained_model(), "--text"})})
+    for (const std::string& line : lines_of(r.out)) {
+      INFO(line);
+      if (count(line, "lens explain ") == 0)  // that one is to be pasted
+        CHECK(translator::utf8::display_width(line) <= 80);
+    }
 
   Result made = blame({"good.tsv", "--json"});
   CHECK(made.code == 0);

@@ -84,10 +84,10 @@ std::string to_text(const std::string& model, size_t sentences, const Agreement&
       "  |dL/dh|   gradient that reaches its annotation: the blame of lens explain\n"
       "  |dL/dx|   gradient that reaches its embedding\n"
       "  left out  how far the prediction moves without it\n\n"
-      "Do they put the source words in the same order? Spearman's rank correlation (1: the same, 0: no "
-      "relation,\n"
-      "-1: the other way round), mean and standard deviation over target words; and how often both put the\n"
-      "same source word first (by chance {:.0f} %).\n\n{:<24}{:>18}{:>18}\n",
+      "Do they put the source words in the same order? Spearman's rank correlation (1:\n"
+      "the same, 0: no relation, -1: the other way round), mean and standard deviation\n"
+      "over target words; and how often both put the same source word first (by chance\n"
+      "{:.0f} %).\n\n{:<24}{:>18}{:>18}\n",
       translator::utf8::printable(model), sentences, sentences == 1 ? "" : "s", found.source_words.size(),
       found.source_words.size() == 1 ? "" : "s", mean(found.source_words),
       100 * mean(found.chance), "", "rank correlation", "same first word");
@@ -96,8 +96,8 @@ std::string to_text(const std::string& model, size_t sentences, const Agreement&
                        translator::text_of(translator::spread_of(p.ranks), 1, 2), 100 * mean(p.same_first));
   if (found.undefined > 0)
     out +=
-        fmt::format("\nNot counted: {} target word{} with an answer that is the same for all source words, "
-                    "or not a number.\n",
+        fmt::format("\nNot counted: {} target word{} with an answer that is the same for all source\n"
+                    "words, or not a number.\n",
                     found.undefined, found.undefined == 1 ? "" : "s");
   return out;
 }

@@ -143,7 +143,7 @@ std::string report_text(const json& run, const translator::TerminalStyle& style)
                                      : "  attention entropy  none: this model has no attention\n";
   }
   out += "\ngradient norm, log10\n" + layers(run, false, width);
-  out += "\nupdate / weight, log10 (-3 is usual, -2 too fast; -5 is too slow, but for the end of a run)\n" +
+  out += "\nupdate / weight, log10 (-3 is usual, -2 too fast; -5 is too slow, but for the\nend of a run)\n" +
          layers(run, true, width);
   if (!validated) return out;
 
