@@ -251,9 +251,9 @@ const Exercise kAdditive{
      {"v forgotten",
       "From e_j = v . u_j down to u_j the gradient takes the factor v: dz_j = (1 - u_j^2) v delta_j.",
       [](auto& in) { return additive_with(in, Slip::no_v); }},
-     {"u forgotten",
-      "dv is the sum of delta_j without u_j, and the delta sum to 0: what one word gains, the others lose. "
-      "dv = sum_j delta_j u_j.",
+     {"dv is zero",
+      "Either nothing is added to dv, or delta_j without u_j, and the delta sum to 0: what one word gains, the "
+      "others lose. dv = sum_j delta_j u_j.",
       [](auto& in) { return additive_with(in, Slip::no_u); }},
      {"alpha forgotten",
       "delta_j lacks the factor alpha_j: a word that nobody looks at has no say, however good it is. delta_j "

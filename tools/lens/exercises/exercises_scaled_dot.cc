@@ -150,7 +150,9 @@ const Exercise kScaledDot{
       "dQ is made of Q, and dK of K. The score is a product, in which each factor receives the OTHER one: "
       "dQ_i += delta_ij K_j / sqrt(d).",
       pairs(PairSlip::own_factor)},
-     {"own factor", "dQ is made of Q itself. In a product each factor receives the OTHER one: K_j.",
+     {"dQ is zero",
+      "Either nothing is added to dQ_i, or delta_ij times what is the same for all j, such as Q_i itself, and "
+      "the delta of a query sum to 0. In a product each factor receives the OTHER one: K_j.",
       pairs(PairSlip::own_in_Q)},
      {"own factor", "dK is made of K itself. In a product each factor receives the OTHER one: Q_i.",
       pairs(PairSlip::own_in_K)},
