@@ -154,7 +154,7 @@ Var variable(Tensor value, std::string name = "", Caller caller = Caller::curren
 
 /// The whole interface for writing a differentiable op. `backward` captures Tensors, never Vars: its capture
 /// list is what the op saves. Under NoGrad, or when no input needs a gradient, nothing is recorded. The node
-/// remembers the place that At names, or `caller` where no At is in force.
+/// remembers the place that At names, or `caller` where no At is in force. `op` is not copied: pass a literal.
 /// @throws Error for an empty backward or an output without numbers, under CheckFinite for NaN or infinity.
 Var record(const char* op, const std::vector<Var>& inputs, Tensor output, Backward backward,
            Caller caller = Caller::current());
