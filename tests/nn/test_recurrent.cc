@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include <gradus/nn/encoder.h>
 #include <gradus/nn/gru.h>
 #include <gradus/nn/rnn.h>
 #include <gradus/ops/arithmetic.h>
@@ -207,6 +208,10 @@ TEST_CASE("recurrent modules say what they need") {
         "[GRU] x must be [T, B, 3], time first: [5, 2, 8]");
   CHECK(error_of([&] { gru(Tensor::zeros({0, 2, 3})); }) ==
         "[GRU] x must be [T, B, 3], time first: [0, 2, 3]; hint: a step at least");
+  // Of words without a batch, too: there is no EncoderCell.
+  CHECK(error_of([&] { nn::Encoder(9, 3, 4, rng)(Tensor::from_ids({5}, {1, 2, 3, 4, 5}), {}); }) ==
+        "[Encoder] x must be [T, B, 3], time first: [5, 3]; hint: a step alone is a cell's: of RNNCell, "
+        "GRUCell or LSTMCell");
   CHECK(error_of([&] { gru(x, Tensor::from_ids({3}, {1, 2, 3})); }) ==
         "[GRU] lengths must be i32 [B] = [2]: i32 [3]");
   CHECK(error_of([&] { gru(x, Tensor::from_ids({2}, {1, 6})); }) == "[GRU] lengths must be in 0 .. 5: 6");

@@ -39,7 +39,7 @@ RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths
   if (x.dims() != 3 || x.size(2) != input_size || x.size(0) == 0)
     fail(name, fmt::format("x must be [T, B, {}], time first: {}", input_size, x.shape()),
          x.dims() == 3   ? x.size(0) == 0 ? "a step at least" : size_hint(x.size(2), input_size)
-         : x.dims() == 2 ? std::string("a step alone is a cell's, " + std::string(name) + "Cell")
+         : x.dims() == 2 ? "a step alone is a cell's: of RNNCell, GRUCell or LSTMCell"
                          : "");
   int64_t T = x.size(0), B = x.size(1), H = hidden_size, states = static_cast<int64_t>(weights.size());
   check_lengths(name, lengths, T, B);
