@@ -138,6 +138,13 @@ Model described(const std::string& directory, const std::string& weights) {
   }
 }
 
+Model with_shortlist(Model model, const std::string& directory) {
+  if (const std::string path = found_in(directory, kShortlist); fs::exists(path))
+    model.shortlist =
+        std::make_shared<const Shortlist>(Shortlist::load(path, model.source.size(), model.target.size()));
+  return model;
+}
+
 // What a search keeps of a sentence grows with the square of its tokens: 200 MB for so many.
 constexpr int64_t kMostTokens = 5000;
 
@@ -182,17 +189,16 @@ std::string Model::length_fault(const Segmenter& side, const std::string& text) 
   return length_fault(side.split(text).pieces.size());
 }
 
-Model Model::load_description(const std::string& directory) { return described(directory, ""); }
+Model Model::load_description(const std::string& directory) {
+  return with_shortlist(described(directory, ""), directory);
+}
 
 Model Model::load(const std::string& directory, bool any_numbers) {
   std::string weights = found_in(directory, "model.safetensors");
-  Model model = described(directory, weights);
+  Model model = with_shortlist(described(directory, weights), directory);
   const gradus::SafetensorsFile file = gradus::load_safetensors(weights);
   const auto said = file.metadata.find("weights");
   model.int8 = said != file.metadata.end() && said->second == "int8";
-  if (const std::string path = found_in(directory, kShortlist); fs::exists(path))
-    model.shortlist =
-        std::make_shared<const Shortlist>(Shortlist::load(path, model.source.size(), model.target.size()));
   if (!model.int8) {
     nn::load(*model.network, weights);
   } else {

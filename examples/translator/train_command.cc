@@ -341,13 +341,14 @@ int run(TrainCommand& o) {
   if (!o.probe.empty()) data.probes.insert(data.probes.begin(), probe_of(o, model));
   trainer.set_probes(std::move(data.probes));
   if (o.resume) {
+    const bool listed = learn_shortlist(o.train, trainer, model);  // before an epoch splits the pairs anew
     trainer.resume();  // refuses other data first, which would have other words too
     if (!complaint.empty()) throw UsageError(complaint);
     const std::string best = in(o.train.out, "model.safetensors");
     if (std::error_code ignored; std::isfinite(trainer.best_loss()) && !std::filesystem::exists(best, ignored))
       throw InputError(best, 0, "is missing: the best model so far, kept until there is a better one");
     write_file(in(o.train.out, "training.json"), to_json(o));  // it may be prolonged
-    if (learn_shortlist(o.train, trainer, model)) model.save_description(o.train.out);
+    if (listed) model.save_description(o.train.out);
   } else {
     learn_shortlist(o.train, trainer, model);
     make_directory(o.train.out);

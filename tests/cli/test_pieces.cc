@@ -230,6 +230,26 @@ TEST_CASE("pieces: dropout gives each epoch its own, and a run goes on as if it 
   CHECK(other.says("began with --subword-dropout 0.3, not 0.2: --resume cannot change it"));
 }
 
+TEST_CASE("pieces: a run that goes on keeps its shortlist, or learns the one it would have begun with") {
+  if (no_pieces()) return;
+  auto trained = [&](const std::string& out, const Arguments& more) {
+    Arguments a = {"train", "--data", short_pairs(), "--hidden", "8", "--threads", "1", "-q", "--out", out,
+                   "--subword-size", "400", "--subword-dropout", "0.5", "--batch-tokens", "2000"};
+    a.insert(a.end(), more.begin(), more.end());
+    Result r = run(a);
+    REQUIRE_MESSAGE(r.code == 0, r.err);
+  };
+  const std::string list = "/shortlist.safetensors";
+  trained("listed_pieces", {"--epochs", "1", "--shortlist"});
+  const std::string first = read_file("listed_pieces" + list);
+  trained("listed_pieces", {"--epochs", "2", "--resume"});
+  CHECK(read_file("listed_pieces" + list) == first);
+  trained("late_pieces", {"--epochs", "1"});
+  CHECK(!exists("late_pieces" + list));
+  trained("late_pieces", {"--epochs", "2", "--resume", "--shortlist"});
+  CHECK(read_file("late_pieces" + list) == first);
+}
+
 TEST_CASE("pieces: one model for both sides, unigrams, characters, a folded first word") {
   if (no_pieces()) return;
   struct {
