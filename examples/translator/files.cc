@@ -73,6 +73,18 @@ void make_directory(const std::string& path) {
   if (error) throw InputError(path, 0, "cannot be made: " + error.message());
 }
 
+void must_be_makeable(const std::string& path) {
+  std::error_code none;
+  fs::path place = fs::absolute(path);
+  const bool is_there = fs::is_directory(place, none);
+  while (!fs::exists(place, none) && place.has_relative_path()) place = place.parent_path();
+  int error = fs::is_directory(place, none) ? 0 : ENOTDIR;
+  if (error == 0 && ::access(place.c_str(), W_OK | X_OK) != 0) error = errno;
+  if (error != 0)
+    throw InputError(
+        path, 0, std::string("cannot be ") + (is_there ? "written to: " : "made: ") + std::strerror(error));
+}
+
 std::string read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(path, 0, std::string("cannot be read: ") + std::strerror(errno));

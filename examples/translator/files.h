@@ -17,6 +17,9 @@ void write_file(const std::string& path, const std::string& text);
 std::vector<std::string> names_in(const std::string& directory);
 /// With those above it. @throws InputError "DIR: cannot be made: Permission denied".
 void make_directory(const std::string& path);
+/// That make_directory would do it and files could be made there, for who has long work to do first.
+/// @throws InputError.
+void must_be_makeable(const std::string& path);
 /// @throws InputError.
 std::string read_file(const std::string& path);
 

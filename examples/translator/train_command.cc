@@ -159,6 +159,7 @@ void must_be_readable(const Model& model, const Data& data) {
 void must_be_there_or_not(const TrainCommand& o) {
   const std::string& out = o.train.out;
   if (!o.resume && !o.from.empty()) must_not_replace(out, {o.from});
+  if (!o.resume) must_be_makeable(out);
   auto has = [&](const char* file) {
     std::error_code ignored;
     return std::filesystem::exists(in(out, file), ignored);

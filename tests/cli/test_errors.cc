@@ -42,6 +42,9 @@ TEST_CASE("train: files that are missing, empty, directories, UTF-16, of differe
   CHECK(file.code == 1);
   CHECK(file.says("translator: few.tsv: cannot be made: "));
   CHECK(read_file("few.tsv") == "a\tb\n");
+  // Before the pairs are read and pieces are learnt, which takes a while.
+  check_error({"train", "--data", "absent.tsv", "--out", "few.tsv/model"},
+              "few.tsv/model: cannot be made: Not a directory");
 }
 
 TEST_CASE("a model directory that is none, or is damaged") {
