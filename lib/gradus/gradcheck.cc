@@ -29,9 +29,12 @@ class Checker {
     if (!y.requires_grad())
       return problem(Mistake::not_connected, "the result depends on no parameter: is something detached?");
     Tensor dy = weights_.clone();
-    Gradients grads = backward(y, {.seed = dy});
+    Gradients grads = backward(y, {.seed = dy, .retain_graph = true}), again = backward(y, {.seed = dy});
     if (max_abs_difference(dy, weights_) > 0)
       return problem(Mistake::overwritten, "a backward writes into dy, which others may hold: use a copy");
+    for (const NamedParameter& p : parameters)
+      if (grads.contains(*p.parameter) && max_abs_difference(grads[*p.parameter], again[*p.parameter]) > 0)
+        return problem(Mistake::overwritten, "a backward writes into what it captured: its second run differs");
     auto gradient = [&](const NamedParameter& p) {
       return grads.contains(*p.parameter) ? grads[*p.parameter] : Tensor();
     };

@@ -233,6 +233,20 @@ TEST_CASE("a backward that writes into dy fails, be its own gradient right or no
   }
 }
 
+TEST_CASE("a backward that writes into what it captured fails, though its first run is right") {
+  GradcheckReport r = gradcheck(
+      [](auto& in) {
+        return record("square", {in[0]}, (in[0] * in[0]).value(),
+                      [twice = (in[0] * 2).value()](const Tensor& dy, Grads& dx) {
+                        for (int64_t i = 0; i < dy.numel(); ++i) twice.set(i, twice.at(i) * dy.at(i));
+                        dx.add(0, twice.clone());
+                      });
+      },
+      {f64({3}, {1, -2, 0.5})});
+  CHECK_FALSE(r);
+  CHECK(r.message == "[gradcheck] a backward writes into what it captured: its second run differs");
+}
+
 TEST_CASE("a loss whose backward does not multiply by dy fails, though it is right for dy = 1") {
   auto loss = [](auto& in) {
     Var y = sum(in[0] * in[0]);
