@@ -208,6 +208,8 @@ TEST_CASE("recurrent modules say what they need") {
         "[GRU] x must be [T, B, 3], time first: [5, 2, 8]");
   CHECK(error_of([&] { gru(Tensor::zeros({0, 2, 3})); }) ==
         "[GRU] x must be [T, B, 3], time first: [0, 2, 3]; hint: a step at least");
+  CHECK(error_of([&] { gru.joined(0, x, {}); }) ==
+        "[GRU] states must be 5 in each of the directions, of which there are 2");
   // Of words without a batch, too: there is no EncoderCell.
   CHECK(error_of([&] { nn::Encoder(9, 3, 4, rng)(Tensor::from_ids({5}, {1, 2, 3, 4, 5}), {}); }) ==
         "[Encoder] x must be [T, B, 3], time first: [5, 3]; hint: a step alone is a cell's: of RNNCell, "

@@ -104,8 +104,11 @@ LayerStates RecurrentStack::states(int64_t layer, const Input& x, const OnState&
 
 Var RecurrentStack::joined(int64_t layer, const Input& x, const LayerStates& states) const {
   At at(x.caller());
+  const size_t T = static_cast<size_t>(x.size(0));
+  if (std::ssize(states) != directions() || states[0].size() != T || states.back().size() != T)
+    refuse(name, "states must be {} in each of the directions, of which there are {}", T, directions());
   std::vector<Var> steps;
-  for (size_t t = 0; t < states[0].size(); ++t) {
+  for (size_t t = 0; t < T; ++t) {
     Scope step_scope(fmt::format("j{}", t));
     steps.push_back(states.size() == 1 ? states[0][t] : concat({states[0][t], states[1][t]}, -1));
   }

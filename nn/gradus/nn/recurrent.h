@@ -85,6 +85,7 @@ struct RecurrentStack {
   /// @throws Error for a layer that does not exist.
   LayerStates states(int64_t layer, const Input& x, const OnState& on_state = {}) const;
   /// What the layer hands on, [T, B, dirs * H]: its states side by side, and x where it is residual.
+  /// @throws Error for states of other directions or steps than the layer's and x's.
   Var joined(int64_t layer, const Input& x, const LayerStates& states) const;
 
   /// weight_ih_l0, weight_hh_l0, bias_ih_l0, bias_hh_l0, weight_ih_l0_reverse, ...
