@@ -53,7 +53,8 @@ std::string sentence_of(const Diff& d, size_t i) {
 std::string text_of(const Diff& d) {
   constexpr size_t kShown = 5;  // sentences each way
   std::string out =
-      fmt::format("A: {}\nB: {}\n{} sentences\n\n{}", d.a, d.b, d.pairs.size(), table_of_scores(d));
+      fmt::format("A: {}\nB: {}\n{} sentence{}\n\n{}", d.a, d.b, d.pairs.size(),
+                  d.pairs.size() == 1 ? "" : "s", table_of_scores(d));
   out += fmt::format("\nB translates {} sentences better than A, {} worse, ", d.all.won, d.all.lost);
   out += fmt::format("{} equally well (chrF2 of each).\n\n", d.all.tied);
   out += table_by_length(d);

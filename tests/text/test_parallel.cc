@@ -170,10 +170,18 @@ TEST_CASE("parallel: files that cannot be read") {
                                         6)),
                        "pairs.tsv:1: looks like UTF-16: convert the file to UTF-8", InputError);
 
-  CHECK_THROWS_WITH_AS(read("\x1F\x8B\x08"),
-                       "pairs.tsv:1: is compressed: zcat unpacks it, and - in the place of its name reads what "
-                       "comes of that",
-                       InputError);
+  for (const char* bytes : {"a\0b\0\t\0", "\0a\0b\0\t"})
+    CHECK_THROWS_WITH_AS(read(std::string(bytes, 6)),
+                         "pairs.tsv:1: looks like UTF-16: convert the file to UTF-8", InputError);
+  CHECK(read(std::string("\0\0\0\0a\tb\n", 8)).pairs.size() == 1);  // dropped, and told
+
+  for (auto [bytes, unpacks] : {std::pair("\x1F\x8B\x08", "zcat"), {"\xFD\x37zXZ", "xzcat"},
+                                {"BZh91AY&SY", "bzcat"}, {"\x28\xB5\x2F\xFD", "zstdcat"}})
+    CHECK_THROWS_WITH_AS(read(bytes),
+                         ("pairs.tsv:1: is compressed: " + std::string(unpacks) +
+                          " unpacks it, and - in the place of its name reads what comes of that")
+                             .c_str(),
+                         InputError);
   CHECK_THROWS_WITH_AS(read("a\tb\rc\td\re\tf\r"),
                        "pairs.tsv: has CR alone between its lines: tr '\\r' '\\n' makes line feeds of them",
                        InputError);

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <iostream>
 #include <string_view>
+#include <utility>
 
 namespace translator {
 namespace {
@@ -167,10 +168,19 @@ void ReadReport::tell() const {
 }
 
 std::string unreadable_as(std::string_view beginning) {
-  if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF"))
+  // With a byte order mark, or with two Latin letters of two bytes each.
+  auto none = [&](size_t i) { return beginning.size() > 3 && !beginning[i] && !beginning[i + 2]; };
+  if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF") || none(0) != none(1))
     return "looks like UTF-16: convert the file to UTF-8";
-  if (beginning.starts_with("\x1F\x8B"))
-    return "is compressed: zcat unpacks it, and - in the place of its name reads what comes of that";
+  constexpr std::pair<std::string_view, const char*> kPackers[] = {
+      {"\x1F\x8B", "zcat"},
+      {"\xFD\x37zXZ", "xzcat"},
+      {"BZh91AY&SY", "bzcat"},
+      {"\x28\xB5\x2F\xFD", "zstdcat"}};
+  for (const auto& [magic, unpacks] : kPackers)
+    if (beginning.starts_with(magic))
+      return fmt::format(
+          "is compressed: {} unpacks it, and - in the place of its name reads what comes of that", unpacks);
   return "";
 }
 
