@@ -351,7 +351,8 @@ TEST_CASE("lens check: all registered operations agree with finite differences")
   Ran of_none = run(kLens + " check --reference");
   CHECK(of_none.code == 2);
   CHECK(of_none.says("lens: --reference wants the name of an operation, or --all"));
-  Ran none = run(kLens + " check sofmax");
+  Ran none = run(kLens + " check softmax sofmax");
   CHECK(none.code == 2);
+  CHECK_FALSE(none.says("✓"));  // refused before anything is checked
   CHECK(none.says("lens: there is no operation sofmax: " + kLens + " check lists them; hint: softmax?"));
 }

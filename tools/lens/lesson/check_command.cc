@@ -61,15 +61,6 @@ int check_command(const CheckCommandOptions& options) {
     list_cases();
     return 0;
   }
-  int wrong = 0;
-  size_t checked = 0;
-  for (const OpCase& c : gradus::op_cases()) {
-    if (!options.all &&
-        std::none_of(options.names.begin(), options.names.end(), [&](auto& n) { return matches(c, n); }))
-      continue;
-    wrong += check_case(c, options.reference);
-    ++checked;
-  }
   std::vector<std::string> known;
   for (const OpCase& c : gradus::op_cases()) known.push_back(c.name.substr(0, c.name.find(':')));
   for (const std::string& name : options.names)
@@ -79,6 +70,15 @@ int check_command(const CheckCommandOptions& options) {
       throw UsageError(fmt::format("there is no operation {}: {} check lists them{}", name, program(),
                                    nearest.empty() ? "" : "; hint: " + nearest + "?"));
     }
+  int wrong = 0;
+  size_t checked = 0;
+  for (const OpCase& c : gradus::op_cases()) {
+    if (!options.all &&
+        std::none_of(options.names.begin(), options.names.end(), [&](auto& n) { return matches(c, n); }))
+      continue;
+    wrong += check_case(c, options.reference);
+    ++checked;
+  }
   fmt::print("\n{} case{}, {} wrong: relative errors of gradients beside finite differences\n", checked,
              checked == 1 ? "" : "s", wrong);
   return wrong != 0;
