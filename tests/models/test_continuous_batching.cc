@@ -135,7 +135,7 @@ void check_each_is_as_alone(const Translator& t, nn::SearchOptions options) {
 TEST_CASE("continuous batching: who joins is translated as alone, greedily and by a beam") {
   for (const Translator& t : translators()) {
     CHECK(error_of([&] { nn::translate(*t.generator, sources().ids, sources().lengths, {.together = -1}); }) ==
-          "[translate] min_length, no_repeat_ngram, exact_stop and together must be at least 0");
+          "[translate] min_length, max_length, no_repeat_ngram, exact_stop and together must be at least 0");
     check_each_is_as_alone(t, {.max_length = 8, .scores = false});
     check_each_is_as_alone(t, {.beam_size = 3, .weights = t.name != "none"});
   }

@@ -373,8 +373,9 @@ TEST_CASE("an unknown decoder is refused") {
   foo.readout = "foo";
   CHECK(op_error_of([&] { Seq2Seq(foo, rng); }) ==
         "[Seq2Seq] unknown readout \"foo\": one of tanh, maxout");
-  CHECK(op_error_of([&] { Seq2Seq(small("bahdanau", "foo"), rng); }) ==
-        "[Seq2Seq] unknown decoder \"foo\": one of auto, bahdanau, luong");
+  for (const char* attention : {"bahdanau", "none"})
+    CHECK(op_error_of([&] { Seq2Seq(small(attention, "foo"), rng); }) ==
+          "[Seq2Seq] unknown decoder \"foo\": one of auto, bahdanau, luong");
 }
 
 TEST_CASE("maxout takes the larger of each pair") {

@@ -395,7 +395,7 @@ TEST_CASE("what cannot be asked of words is an error") {
             .find("[translate] at most 64 phrases can be required: 65") == 0);
   CHECK(told({}, {.required = {{6}}}).find("[translate] there is no word 6: the vocabulary has 6") == 0);
   CHECK(told({.min_length = -1}, {})
-            .find("[translate] min_length, no_repeat_ngram, exact_stop and together must be at least 0") == 0);
+            .find("[translate] min_length, max_length, no_repeat_ngram, exact_stop and together must") == 0);
   auto sampling = [&](nn::Sampling how) { return told({.sampling = how}, {.seed = 1}); };
   CHECK(sampling({.temperature = 0}).find("[translate] sampling.temperature must be above 0: 0") == 0);
   CHECK(sampling({.top_k = -1}).find("[translate] sampling.top_k must be at least 0: -1") == 0);

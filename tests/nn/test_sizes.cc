@@ -123,6 +123,8 @@ TEST_CASE("a search's options are looked at before room is made for them") {
     CHECK(error_of([&] { nn::translate(model, source, lengths, {.beam_size = beam}); }) ==
           "[translate] beam_size must be at most 1000: " + std::to_string(beam));
   CHECK(nn::translate(model, source, lengths, {.beam_size = 1000, .max_length = 2})[0].size() > 0);
+  CHECK(error_of([&] { nn::translate(model, source, lengths, {.max_length = -1}); }) ==
+        "[translate] min_length, max_length, no_repeat_ngram, exact_stop and together must be at least 0");
 }
 
 TEST_CASE("a gradient that somebody emptied is none") {

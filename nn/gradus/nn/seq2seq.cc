@@ -25,11 +25,11 @@ ReadoutKind readout_kind(const std::string& name) {
 }
 
 Order order_of(const Seq2SeqConfig& c) {
-  if (c.attention == "none") return Order::before_cell;
+  const bool attends = c.attention != "none";  // without attention there is one order
   if (c.decoder == "auto")
-    return attention_kind(c.attention).luong_order ? Order::after_cell : Order::before_cell;
+    return attends && attention_kind(c.attention).luong_order ? Order::after_cell : Order::before_cell;
   if (c.decoder == "bahdanau") return Order::before_cell;
-  if (c.decoder == "luong") return Order::after_cell;
+  if (c.decoder == "luong") return attends ? Order::after_cell : Order::before_cell;
   unknown_name("Seq2Seq", "decoder", c.decoder, {"auto", "bahdanau", "luong"});
 }
 

@@ -9,8 +9,8 @@ void SearchOptions::check() const {
   constexpr int64_t kMostRows = 1000;  // of a sentence; candidates grow with their square
   if (beam_size < 1) fail("translate", "beam_size must be at least 1: " + std::to_string(beam_size));
   if (beam_size > kMostRows) refuse("translate", "beam_size must be at most {}: {}", kMostRows, beam_size);
-  if (min_length < 0 || no_repeat_ngram < 0 || exact_stop < 0 || together < 0)
-    fail("translate", "min_length, no_repeat_ngram, exact_stop and together must be at least 0");
+  if (min_length < 0 || max_length < 0 || no_repeat_ngram < 0 || exact_stop < 0 || together < 0)
+    fail("translate", "min_length, max_length, no_repeat_ngram, exact_stop and together must be at least 0");
   sampling.check();
 }
 
