@@ -85,7 +85,7 @@ TEST_CASE("chapter 18 is put together of the learner's files, and says which hav
   CHECK(none.code == 1);
   CHECK(none.says("A tiny GPT"));
   CHECK(none.says(
-      "✗ chapter 18 is put together of your own files, and these have not passed yet:\n    13  Scaled"));
+      "✗ chapter 18 is made of your own files, and these have not passed or are gone:\n    13  Scaled"));
   CHECK(none.says("    17  Residual connections and depth: " + kLearner + " lesson 17\n"));
   CHECK(!none.says("Edit the file"));
   std::ofstream passed(work / "passed.txt");
@@ -96,7 +96,7 @@ TEST_CASE("chapter 18 is put together of the learner's files, and says which hav
   }
   Ran one = lens("lesson 18 -q");
   CHECK(one.code == 1);
-  CHECK_MESSAGE(one.says("not passed yet:\n    14  Many heads: " + kLearner + " lesson 14\n\n"), one.out);
+  CHECK_MESSAGE(one.says("passed or are gone:\n    14  Many heads: " + kLearner + " lesson 14\n\n"), one.out);
   passed << "14-heads" << std::endl;
   // A mistake in the learner's chapter 16 is found in chapter 18: it is that file which is compiled.
   std::string slipped = lens::source(course.find("16"), true);

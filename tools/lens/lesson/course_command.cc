@@ -215,7 +215,7 @@ class Lessons : public Desk {
     for (const std::string& part : parts(unit))
       if (const Unit& u = course_.find(part); !work_.passed(u) || !work_.begun(u)) open.push_back(&u);
     if (open.empty()) return false;
-    say(fmt::format("✗ chapter {} is put together of your own files, and these have not passed yet:",
+    say(fmt::format("✗ chapter {} is made of your own files, and these have not passed or are gone:",
                     unit.number),
         Tone::bad);
     for (const Unit* u : open)
