@@ -1,6 +1,7 @@
 """What tools/new-layer and tools/new-attention share: names, and entries in meson.build files."""
 
 import argparse
+import os
 import pathlib
 import re
 import sys
@@ -14,6 +15,8 @@ def arguments(what, example):
     given = parser.parse_args()
     if not re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", given.name):
         sys.exit(f"{given.name}: a name has lower-case words with _ between them, such as {example}")
+    if not (given.root / "nn/gradus/nn/meson.build").is_file():
+        sys.exit(f"{given.root}: is no source tree of Gradus: there is no nn/gradus/nn/meson.build")
     return given.name, given.root
 
 
@@ -41,6 +44,11 @@ def write_all(root, files, entries):
         if anchor not in text:
             sys.exit(f"{path} has no line {anchor!r} to put {line!r} behind")
         changed[path] = text.replace(anchor, anchor + line, 1)
+    for place in [(root / path).parent for path in files] + [root / path for path in changed]:
+        while not place.exists():
+            place = place.parent
+        if not os.access(place, os.W_OK):
+            sys.exit(f"{place}: cannot be written")
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text.lstrip("\n"))

@@ -52,6 +52,8 @@ refuses new-layer translator "examples/translator is a directory"
 refuses new-layer test "Meson has a target of that name"
 refuses new-layer coverage "Meson has a target of that name"
 if tools/new-layer MyLayer 2>/dev/null; then fail "a bad name was taken"; fi
+if tools/new-layer fine --root "$dir" 2>"$dir/refused"; then fail "a layer was written into $dir"; fi
+grep -qx "$dir: is no source tree of Gradus: there is no nn/gradus/nn/meson.build" "$dir/refused" || fail "no tree"
 grep -q "'my_layer.h'" nn/gradus/nn/meson.build || fail "the header would not be installed"
 sed -n "/^lens_exe/,/^)/p" tools/lens/meson.build | grep -q translator_attentions || fail "lens would not know it"
 
