@@ -45,8 +45,9 @@ struct GradcheckReport {
 /// them that returns a Var; a non-scalar output is summed with fixed random weights. Parameters must be f64. If
 /// all derivatives agree, a second backward tests accumulation: every value that f uses then has another use,
 /// whose contribution must not be lost. The report says when f is not deterministic (dropout on?), was computed
-/// in float or does not depend on a parameter, and when the worst point is a kink. Otherwise it names the kind
-/// of mistake, as diagnose() does, which knows more when f's result is not a scalar.
+/// in float or does not depend on a parameter, when a backward writes into dy or into what it captured, and
+/// when the worst point is a kink. Otherwise it names the kind of mistake, as diagnose() does, which knows more
+/// when f's result is not a scalar.
 GradcheckReport gradcheck(const std::function<Var()>& f, const std::vector<NamedParameter>& parameters,
                           const GradcheckOptions& options = {});
 
