@@ -174,7 +174,8 @@ class Examination {
       evidence[i].yours = yours[i].to_vector();
       if (in.worst_error > options_.tolerance) {
         Finding found = explain(evidence[i], evidence, options_.tolerance);
-        in.mistake = found.mistake, in.sentence = found.sentence;
+        in.mistake = found.mistake;
+        in.sentence = found.sentence;
         if (in.worst_error > worst) blame(d, in);
         worst = worse(worst, in.worst_error);
       }
@@ -222,13 +223,15 @@ class Examination {
     for (size_t i = 0; i < parameters_.size(); ++i) {
       if (uses.lost[i] == 0) continue;
       InputDiagnosis& in = d.inputs[i];
-      in.mistake = Mistake::overwritten, in.sentence = uses.sentence;
+      in.mistake = Mistake::overwritten;
+      in.sentence = uses.sentence;
       in.numeric = zip(in.numeric, uses.expected[i], in.analytic,
                        [](auto n, auto with, auto without) { return n + (with - without); });
       in.analytic = uses.kept[i];
       compare(in);
       in.worst_error = worse(in.worst_error, uses.lost[i]);
-      if (uses.lost[i] > most) blame(d, in), most = uses.lost[i];
+      if (uses.lost[i] > most) blame(d, in);
+      most = worse(most, uses.lost[i]);
     }
   }
 

@@ -296,12 +296,14 @@ std::string element_name(const Shape& shape, int64_t position) {
 
 Finding explain(const Evidence& e, const std::vector<Evidence>& others, double tolerance) {
   if (auto found = kink(e, tolerance)) return *found;
-  const bool near = fits(e, [&](auto k, auto c) { return e.b(k, c); });  // so that all of these might fit
-  for (auto rule : {not_connected, mask_leak, incomplete, factor})
-    if (auto found = rule(e, tolerance); found && !near) return *found;
-  if (auto found = swapped(e, others); found && !near) return *found;
-  for (auto rule : {transposed, softmax_diagonal, one_contribution, skipped, shifted})
-    if (auto found = rule(e, tolerance); found && !near) return *found;
+  // Of what is nearly right any of these might fit.
+  if (!fits(e, [&](auto k, auto c) { return e.b(k, c); })) {
+    for (auto rule : {not_connected, mask_leak, incomplete, factor})
+      if (auto found = rule(e, tolerance)) return *found;
+    if (auto found = swapped(e, others)) return *found;
+    for (auto rule : {transposed, softmax_diagonal, one_contribution, skipped, shifted})
+      if (auto found = rule(e, tolerance)) return *found;
+  }
   if (auto found = wrong_slope(e, others)) return *found;
   return {Mistake::unknown, "no known kind of mistake explains the difference"};
 }
