@@ -12,7 +12,14 @@ mkdir -p "$tree"
 # MESON may hold several words, as may CXX below.
 $meson install -C "$build" --no-rebuild --destdir "$tree" >"$tree/install.log" 2>&1 ||
   { cat "$tree/install.log"; fail "meson install"; }
-echo "installed  $(find "$tree" -type f | wc -l) files"
+files="$(find "$tree" -type f | wc -l)"
+echo "installed  $files files"
+# Nothing is left out by those who install the programs and what programs are built with one after the other.
+$meson install -C "$build" --no-rebuild --tags runtime,devel --destdir "$tree/tagged" >"$tree/log" 2>&1 ||
+  { cat "$tree/log"; fail "meson install --tags"; }
+[ "$(find "$tree/tagged" -type f | wc -l)" = $((files - 1)) ] ||  # the log is none of them
+  fail "files with neither of the tags runtime and devel"
+rm -rf "$tree/tagged"
 
 # The pkg-config files say where they lie, so that an installed tree can be moved.
 found="$(find "$tree" -name gradus.pc)"
