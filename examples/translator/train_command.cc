@@ -8,23 +8,21 @@
 #include <optional>
 #include <vector>
 
-#include <gradus/kernels/products/gemm.h>
 #include <gradus/nn/module.h>
 #include <translator/commands.h>
 #include <translator/data.h>
 #include <translator/doctor/examine.h>
 #include <translator/files.h>
-#include <translator/forecast.h>
-#include <translator/ensemble.h>
 #include <translator/members.h>
 #include <translator/model_config.h>
 #include <translator/shortlist.h>
+#include <translator/train_checks.h>
+#include <translator/trainer.h>
 #include <common/error.h>
 #include <common/progress.h>
 #include <common/program.h>
 #include <common/tell.h>
 #include <common/utf8.h>
-#include <translator/trainer.h>
 
 namespace translator {
 namespace {
@@ -37,97 +35,10 @@ void on_interrupt(int signal) {
   std::signal(signal, SIG_DFL);
 }
 
-// An option that the other kind of model has would be without effect.
-void refuse_options_of_the_other(const TrainCommand& o) {
-  const bool transformer = o.model.model == "transformer";
-  const char *own = "recurrent model", *other = "transformer";
-  if (transformer) std::swap(own, other);
-  for (const std::string& option : options_only_of(transformer ? "gru" : "transformer"))
-    if (o.given.count(option))
-      throw UsageError(fmt::format("{} is of a {}: a {} has nothing for it", option, other, own));
-}
-
-// Options that are given and would be without effect beside the others.
-void refuse_what_does_nothing(const TrainCommand& o) {
-  auto refuse = [&](const char* option, bool used, const char* why) {
-    if (o.given.count(option) && !used) throw UsageError(fmt::format("{} {}", option, why));
-  };
-  const TrainOptions& t = o.train;
-  refuse("--momentum", t.optimizer == "sgd" || t.optimizer == "rmsprop", "is of --optimizer sgd and rmsprop");
-  refuse("--links", t.guided_alignment > 0, "needs --guided-alignment, which learns from them");
-  refuse("--corpus-size", o.data.embedded(), "is of the embedded corpus: --data and --source are taken whole");
-  refuse("--average", t.kept() != 1, "needs --keep 2 or more: the mean of one model is itself");
-  if (t.precision == "bf16" && !gradus::kernels::bf16_ready())
-    throw UsageError(
-        "--precision bf16 needs a CPU with AVX512_BF16, which this one has not: --precision f32");
-  if (o.resume || o.model.model == "transformer") return;  // compared with the run; told of above
-  const gradus::nn::Seq2SeqConfig& n = o.model.network;
-  const std::string attention = attention_of(o.model);
-  const bool luong = attention != "none" &&
-                     (n.decoder == "luong" ||
-                      (n.decoder == "auto" && gradus::nn::attention_kind(attention).luong_order));
-  for (const char* option : {"--decoder", "--temperature", "--top-k"})
-    refuse(option, attention != "none", "is of an attention, and --attention none has none");
-  refuse("--heads", attention == "multihead", "is of attention multihead, and of a transformer");
-  refuse("--window", attention == "local-m" || attention == "local-p",
-         "is of the attentions local-m and local-p");
-  refuse("--input-feeding", luong, "is of Luong's order: --decoder luong, or an attention published with it");
-  refuse("--residual", n.rnn.num_layers > 1 || n.decoder_layers > 1,
-         "needs --layers or --decoder-layers of 2 or more: the first has none below it");
-}
-
-// What is given, beside what follows from the data.
-void must_go_with_defaults(const TrainCommand& o) {
-  const gradus::nn::Seq2SeqConfig& n = o.model.network;
-  const gradus::nn::TransformerConfig& t = o.model.transformer;
-  const bool transformer = o.model.model == "transformer";
-  const double dropout = transformer ? t.dropout : std::max(n.rnn.dropout, n.rnn.recurrent_dropout);
-  if (o.given.count("--dropout-warmup") && o.train.dropout_warmup > 0 && dropout == 0)
-    throw UsageError("--dropout-warmup needs --dropout: there is none to rise");
-  if (!transformer && attention_of(o.model) != "multihead") return;
-  const int64_t heads = transformer ? t.num_heads : n.attention_options.heads;
-  const int64_t width = transformer ? t.d_model : n.hidden_size;
-  if (width % heads != 0)
-    throw UsageError(fmt::format("--heads {} does not divide --{} {}: each head has an equal part of it", heads,
-                                 transformer ? "d-model" : "hidden", width));
-}
-
-// Those that choose where to look by themselves, all at once.
-void must_be_guidable(const TrainCommand& o) {
-  if (o.train.guided_alignment == 0) return;
-  const std::string attention = attention_of(o.model);
-  const bool recurrent = o.model.model != "transformer";
-  for (const char* other : {"none", "uniform", "oracle", "hard", "multihead"})
-    if (recurrent && attention == other)
-      throw UsageError("--guided-alignment has nothing to teach to attention " + attention);
-  if (!recurrent) throw UsageError("--guided-alignment is for recurrent models, with one attention");
-}
-
 std::string kind_of(const ModelConfig& c) {
   if (c.model != "transformer") return "attention " + c.network.attention;
   return fmt::format("transformer of {} + {} layers, {} heads", c.transformer.num_layers,
                      c.transformer.num_layers, c.transformer.num_heads);
-}
-
-// Before any of it is asked for.
-void must_fit_this_machine(const ModelConfig& config, const TrainCommand& o, const Data& data) {
-  if (std::string why = why_training_is_too_large(config, o.train, data.train); !why.empty())
-    throw UsageError("train: " + why);
-}
-
-// The vocabularies of a run that goes on are its own; what is wrong with options that would make others, or
-// nothing.
-std::string vocabulary_complaint(const TrainCommand& o, const Data& data, const Model& model) {
-  std::string options;
-  for (const char* option : {"--min-count", "--max-vocabulary", "--subword-size"})
-    if (o.given.count(option)) options += std::string(options.empty() ? "" : " and ") + option;
-  if (options.empty() || !o.from.empty()) return "";  // with --from others would take another model
-  const LearntText others = learn_text(o, data);
-  if (others.source.size() == model.source.size() && others.target.size() == model.target.size()) return "";
-  return fmt::format(
-      "the model in {} knows {} and {} {}, {} would make it {} and {}: --resume cannot change them",
-      o.train.out, model.source.size(), model.target.size(), model.config.tokens(), options,
-      others.source.size(), others.target.size());
 }
 
 // The sentence that --probe names, read as the data are.
@@ -141,42 +52,6 @@ SentencePair probe_of(const TrainCommand& o, const Model& model) {
   if (auto fault = model.length_fault(model.reads, o.probe); !fault.empty())
     throw UsageError("--probe: the sentence " + fault);
   return p;
-}
-
-// Sentences as long as the model can take.
-void must_be_readable(const Model& model, const Data& data) {
-  for (const auto* part : {&data.train, &data.valid})
-    for (const SentencePair& p : *part) {
-      std::string fault = model.length_fault(model.reads, p.source_text);
-      if (fault.empty() && !p.tag.empty() && model.most_positions() > 0)
-        fault = model.length_fault(model.reads.split(p.source_text).pieces.size() + 1);
-      if (fault.empty()) fault = model.length_fault(model.writes, p.target_text);
-      if (!fault.empty())
-        throw UsageError("a sentence " + fault + "; a smaller --max-length leaves such pairs out");
-    }
-}
-
-void must_be_there_or_not(const TrainCommand& o) {
-  const std::string& out = o.train.out;
-  if (!o.resume && !o.from.empty()) must_not_replace(out, {o.from});
-  if (!o.resume) must_be_makeable(out);
-  auto has = [&](const char* file) {
-    std::error_code ignored;
-    return std::filesystem::exists(in(out, file), ignored);
-  };
-  if (o.resume && !has("last.safetensors"))
-    throw InputError(out, 0, "holds no run to go on with: " + in(out, "last.safetensors") + " is missing");
-  if (!o.resume && !members_in(out).empty())
-    throw InputError(out, 0, "holds several models, 1 and on: --out names another place, or one of them");
-  if (o.resume || o.force) return;
-  if (has("model.safetensors") || has("last.safetensors"))
-    throw InputError(
-        out, 0,
-        "holds a model already: --resume goes on with it, --force replaces it, --out names another place");
-  for (const char* file : {"config.json", "training.json"})  // of something else
-    if (has(file))
-      throw InputError(in(out, file), 0,
-                       "is there, of no model: --force writes over it, --out names another place");
 }
 
 // --resume and --from go on with the network that is there, and read text as it does: what is given must be
@@ -222,17 +97,6 @@ Model trained_model(const TrainCommand& o, const Data& data) {
   return model;
 }
 
-// What is compared with validation pairs needs some.
-void must_have_validation(const TrainCommand& o, const Data& data) {
-  const TrainOptions& t = o.train;
-  if (!data.valid.empty() ||
-      (t.metric == "loss" && t.patience == 0 && t.kept() == 0 && t.schedule != "plateau"))
-    return;
-  throw UsageError(
-      "--metric, --patience, --keep, --average and --schedule plateau look at validation pairs, and none could "
-      "be held out: --valid names some");
-}
-
 std::string best_of(const TrainOptions& o, const Trainer& trainer) {
   const std::string score =
       o.metric == "loss" ? "" : fmt::format("{} {:.2f}, ", o.metric, trainer.best_score());
@@ -250,6 +114,115 @@ bool learn_shortlist(const TrainOptions& o, const Trainer& trainer, Model& model
       Shortlist::learn(trainer.pairs(), model.source.size(), model.target.size(), pool,
                        [&](double share) { bar.update(std::llround(100 * share)); }));
   return true;
+}
+
+void say(const TrainCommand& o, const std::string& line) {
+  if (!o.train.quiet) tell("{}\n", line);
+}
+
+int run_together(TrainCommand& o, std::vector<TrainCommand>& members, DirectoryLock& lock) {
+  for (const TrainCommand& m : members) {
+    must_be_there_or_not(m);
+    if (!o.resume) refuse_options_of_the_other(m);
+  }
+  make_directory(o.train.out);
+  lock.take(o.train.out);
+  return train_together(o, members);
+}
+
+// What the command line, files of options and the model that is gone on with say together.
+void settle_options(TrainCommand& o) {
+  if (o.resume) {
+    must_be_there_or_not(o);
+    take_own_config(o);
+  }
+  if (!o.config.empty()) take_config(o, o.config);
+  apply(o.common);
+  o.train.threads = o.common.threads;
+  if (!o.resume && !o.print_config) must_be_there_or_not(o);
+  if (o.resume || !o.from.empty()) take_over(o);
+  refuse_options_of_the_other(o);
+  fill_text_defaults(o);
+  refuse_what_does_nothing(o);
+  must_be_guidable(o);
+}
+
+Data read_pairs(const TrainCommand& o) {
+  if (!Subwords::available() && !o.data.embedded() && !o.resume && o.open("--subwords"))
+    say(o,
+        "this build has no SentencePiece (libsentencepiece-dev): words are the tokens, as with --subwords "
+        "none");
+  Data data = load_data(o.data);
+  if (!o.print_config)
+    for (const std::string& line : data.reports) say(o, line);
+  if (data.train.empty())
+    throw InputError(o.data.name(), 0, "has no usable sentence pairs");
+  return data;
+}
+
+// Puts the new run in the place of what --out has.
+void begin(const TrainCommand& o, Trainer& trainer, const Model& model, DirectoryLock& lock) {
+  make_directory(o.train.out);
+  lock.take(o.train.out);
+  must_be_there_or_not(o);  // where nothing was, another training may have made its model by now
+  Model::replace(o.train.out, [&](const std::string& where) {
+    model.save_description(where);
+    trainer.save_start(where);
+    write_file(in(where, "training.json"), to_json(o));
+  });
+}
+
+void go_on(const TrainCommand& o, const Trainer& trainer, const Model& model, bool listed) {
+  const std::string best = in(o.train.out, "model.safetensors");
+  if (std::error_code ignored; std::isfinite(trainer.best_loss()) && !std::filesystem::exists(best, ignored))
+    throw InputError(best, 0, "is missing: the best model so far, kept until there is a better one");
+  write_file(in(o.train.out, "training.json"), to_json(o));  // it may be prolonged
+  if (listed) model.save_description(o.train.out);
+}
+
+void introduce(const TrainCommand& o, size_t pairs, const Model& model) {
+  say(o, fmt::format("{} pair{}, {} and {} {}, {}, {} parameters, {} thread{}",
+                     format_count(static_cast<double>(pairs)), pairs == 1 ? "" : "s", model.source.size(),
+                     model.target.size(), model.config.tokens(), kind_of(model.config),
+                     format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))),
+                     o.train.threads, o.train.threads == 1 ? "" : "s"));
+}
+
+// Tells how it ended, and with which exit code. `over`: there was nothing left to do.
+int outcome(const TrainCommand& o, const Trainer& trainer, bool validated, bool whole, bool over) {
+  if (trainer.diverged()) {
+    const bool kept = validated && std::isfinite(trainer.best_loss());
+    tell("translator: {}: stopped at step {}: validation and training have no finite loss any more{}. {}\n",
+         o.train.out, trainer.step(), kept ? "; the best model of before is kept" : "", kDivergedAdvice);
+    return 1;
+  }
+  if (Watched* w = o.train.watched) {
+    w->best = trainer.best_loss();
+    return whole ? 0 : 130;
+  }
+  if (!whole) {
+    tell("Interrupted at step {}; everything is saved in {}. Go on with: {} train --resume --out {}\n",
+         trainer.step(), o.train.out, program(), shell_word(o.train.out));
+    return 130;
+  }
+  if (o.resume && over)
+    say(o, fmt::format("The run was over already: more {}.", trainer.out_of_patience()
+                                                                 ? "--patience prolongs it"
+                                                                 : "--epochs or --max-minutes prolong it"));
+  if (trainer.out_of_patience())
+    say(o, fmt::format("No better {} in {} validation{}: stopped at step {}.", o.train.metric,
+                       o.train.patience, o.train.patience == 1 ? "" : "s", trainer.step()));
+  if (validated && std::isinf(std::exp(trainer.best_loss()))) {
+    tell("translator: no validation had a finite perplexity: what is in {} has learnt nothing. {}\n",
+         o.train.out, kDivergedAdvice);
+    return 1;
+  }
+  if (!trainer.averaged().empty())
+    say(o, fmt::format("The mean of the models of steps {} is better than each.",
+                       fmt::join(trainer.averaged(), ", ")));
+  say(o, fmt::format("Trained in {}. The {} is in {}.", format_duration(trainer.seconds()),
+                     validated ? best_of(o.train, trainer) : "model", o.train.out));
+  return 0;
 }
 
 }  // namespace
@@ -280,52 +253,25 @@ Model fresh_model(const TrainCommand& o, const Data& data, const LearntText& tex
 int run(TrainCommand& o) {
   DirectoryLock lock;
   if (!o.print_config) lock.take(o.train.out);
-  if (auto members = members_of(o); !members.empty()) {
-    for (const TrainCommand& m : members) {
-      must_be_there_or_not(m);
-      if (!o.resume) refuse_options_of_the_other(m);
-    }
-    make_directory(o.train.out);
-    lock.take(o.train.out);
-    return train_together(o, members);
-  }
-  auto say = [quiet = o.train.quiet](const std::string& line) {
-    if (!quiet) tell("{}\n", line);
-  };
+  if (auto members = members_of(o); !members.empty()) return run_together(o, members, lock);
   if (!o.print_config) Model::finish_replacing(o.train.out);
-  if (o.resume) {
-    must_be_there_or_not(o);
-    take_own_config(o);
-  }
-  if (!o.config.empty()) take_config(o, o.config);
-  apply(o.common);
-  o.train.threads = o.common.threads;
-  if (!o.resume && !o.print_config) must_be_there_or_not(o);
-  if (o.resume || !o.from.empty()) take_over(o);
-  refuse_options_of_the_other(o);
-  fill_text_defaults(o);
-  refuse_what_does_nothing(o);
-  must_be_guidable(o);
+  settle_options(o);
   std::optional<Model> there;
   if (o.resume) {
     there.emplace(Model::load_description(o.train.out));
     o.model = there->config;
     o.data.read.text = there->reads.reading();
   }
-  if (!Subwords::available() && !o.data.embedded() && !o.resume && o.open("--subwords"))
-    say("this build has no SentencePiece (libsentencepiece-dev): words are the tokens, as with --subwords "
-        "none");
-  Data data = load_data(o.data);
-  if (!o.print_config)
-    for (const std::string& line : data.reports) say(line);
-  if (data.train.empty())
-    throw InputError(o.data.name(), 0, "has no usable sentence pairs");
+  Data data = read_pairs(o);
   const std::string chosen = fill_defaults(o, data);
   if (!o.resume) must_go_with_defaults(o);
   if (o.print_config) return print_whole(to_json(o)), 0;
-  if (!chosen.empty() && !o.resume) say(chosen);
-  if (!o.resume && !data.embedded && !o.train.quiet)
-    doctor::warn(data.train, o.common.threads, o.data.data.empty() || corpus_files(o.data.data).size() == 1);
+  if (!o.resume) {
+    if (!chosen.empty()) say(o, chosen);
+    if (!data.embedded && !o.train.quiet)
+      doctor::warn(data.train, o.common.threads,
+                   o.data.data.empty() || corpus_files(o.data.data).size() == 1);
+  }
   must_have_validation(o, data);
   Model model = there            ? std::move(*there)
                 : o.from.empty() ? fresh_model(o, data, learn_text(o, data))
@@ -341,68 +287,18 @@ int run(TrainCommand& o) {
   Trainer trainer(model, std::move(data.train), std::move(data.valid), o.train);
   if (!o.probe.empty()) data.probes.insert(data.probes.begin(), probe_of(o, model));
   trainer.set_probes(std::move(data.probes));
+  const bool listed = learn_shortlist(o.train, trainer, model);  // before an epoch splits the pairs anew
   if (o.resume) {
-    const bool listed = learn_shortlist(o.train, trainer, model);  // before an epoch splits the pairs anew
     trainer.resume();  // refuses other data first, which would have other words too
     if (!complaint.empty()) throw UsageError(complaint);
-    const std::string best = in(o.train.out, "model.safetensors");
-    if (std::error_code ignored; std::isfinite(trainer.best_loss()) && !std::filesystem::exists(best, ignored))
-      throw InputError(best, 0, "is missing: the best model so far, kept until there is a better one");
-    write_file(in(o.train.out, "training.json"), to_json(o));  // it may be prolonged
-    if (listed) model.save_description(o.train.out);
+    go_on(o, trainer, model, listed);
   } else {
-    learn_shortlist(o.train, trainer, model);
-    make_directory(o.train.out);
-    lock.take(o.train.out);
-    must_be_there_or_not(o);  // where nothing was, another training may have made its model by now
-    Model::replace(o.train.out, [&](const std::string& where) {
-      model.save_description(where);
-      trainer.save_start(where);
-      write_file(in(where, "training.json"), to_json(o));
-    });
+    begin(o, trainer, model, lock);
   }
-  say(fmt::format("{} pair{}, {} and {} {}, {}, {} parameters, {} thread{}",
-                  format_count(static_cast<double>(pairs)), pairs == 1 ? "" : "s", model.source.size(),
-                  model.target.size(), model.config.tokens(), kind_of(model.config),
-                  format_count(static_cast<double>(gradus::nn::num_parameters(*model.network))),
-                  o.train.threads, o.train.threads == 1 ? "" : "s"));
-
+  introduce(o, pairs, model);
   const int64_t first_step = trainer.step();
   const bool whole = trainer.run(stop_on_signals());
-  if (trainer.diverged()) {
-    const bool kept = validated && std::isfinite(trainer.best_loss());
-    tell("translator: {}: stopped at step {}: validation and training have no finite loss any more{}. {}\n",
-         o.train.out, trainer.step(), kept ? "; the best model of before is kept" : "", kDivergedAdvice);
-    return 1;
-  }
-  if (Watched* w = o.train.watched) {
-    w->best = trainer.best_loss();
-    return whole ? 0 : 130;
-  }
-  if (!whole) {
-    tell(
-        "Interrupted at step {}; everything is saved in {}. Go on with: {} train --resume --out {}\n",
-        trainer.step(), o.train.out, program(), shell_word(o.train.out));
-    return 130;
-  }
-  if (o.resume && trainer.step() == first_step)
-    say(fmt::format("The run was over already: more {}.", trainer.out_of_patience()
-                                                              ? "--patience prolongs it"
-                                                              : "--epochs or --max-minutes prolong it"));
-  if (trainer.out_of_patience())
-    say(fmt::format("No better {} in {} validation{}: stopped at step {}.", o.train.metric, o.train.patience,
-                    o.train.patience == 1 ? "" : "s", trainer.step()));
-  if (validated && std::isinf(std::exp(trainer.best_loss()))) {
-    tell("translator: no validation had a finite perplexity: what is in {} has learnt nothing. {}\n",
-         o.train.out, kDivergedAdvice);
-    return 1;
-  }
-  if (!trainer.averaged().empty())
-    say(fmt::format("The mean of the models of steps {} is better than each.",
-                    fmt::join(trainer.averaged(), ", ")));
-  say(fmt::format("Trained in {}. The {} is in {}.", format_duration(trainer.seconds()),
-                  validated ? best_of(o.train, trainer) : "model", o.train.out));
-  return 0;
+  return outcome(o, trainer, validated, whole, whole && trainer.step() == first_step);
 }
 
 }  // namespace translator
