@@ -64,6 +64,110 @@ double dropout_of(const BySize& own, int64_t units) {
 
 bool one_vocabulary(const ModelConfig& c) { return c.subwords != "none" && c.subword_model == "joint"; }
 
+// How wide and deep the network is, and what is one table with what.
+void fill_sizes(TrainCommand& o, int64_t units) {
+  gradus::nn::Seq2SeqConfig& n = o.model.network;
+  gradus::nn::TransformerConfig& t = o.model.transformer;
+  const bool transformer = o.model.model == "transformer";
+  if (o.open("--hidden")) n.hidden_size = o.open("--embedding") ? units : n.embedding_dim;
+  if (o.open("--embedding")) {
+    n.embedding_dim = n.hidden_size;
+    t.d_model = kNarrow;
+  }
+  if (o.open("--layers")) {
+    n.rnn.num_layers = 1;
+    t.num_layers = o.data.embedded() ? 2 : 4;
+  }
+  if (o.open("--tie-embeddings")) n.tie_embeddings = n.embedding_dim == n.hidden_size;
+  if (!transformer && n.tie_embeddings && n.embedding_dim != n.hidden_size)
+    throw UsageError(fmt::format("--tie-embeddings needs --embedding and --hidden alike: {} and {}",
+                                 n.embedding_dim, n.hidden_size));
+  if (!transformer && n.rnn.reverse && n.bidirectional())
+    throw UsageError(
+        "--reverse-source needs --unidirectional: both ways, a source is read from its end as well");
+  if (!o.from.empty()) return;  // of which a trained model may have none
+  n.tie_source = n.tie_embeddings && one_vocabulary(o.model);
+  t.tie_source = t.tie_embeddings && one_vocabulary(o.model);
+}
+
+// The rate that the network's width wants; a trained model, narrow or not, is tuned at that of the usual width.
+double rate_of(const TrainCommand& o, const BySize& own) {
+  const bool transformer = o.model.model == "transformer";
+  const int64_t width = transformer      ? o.model.transformer.d_model
+                        : o.from.empty() ? o.model.network.hidden_size
+                                         : own.units;
+  return default_lr(o.train.optimizer, o.model.model, width, o.data.embedded());
+}
+
+void fill_optimizer(TrainCommand& o, const BySize& own, bool few) {
+  TrainOptions& run = o.train;
+  const bool wide = !o.data.embedded() && o.model.model == "transformer" &&
+                    o.model.transformer.d_model >= kWideForMuon;
+  if (o.open("--optimizer")) run.optimizer = o.from.empty() && (few || wide) ? "muon" : "adam";
+  if (o.open("--lr")) run.lr = rate_of(o, own);
+  if (o.open("--weight-decay"))
+    run.weight_decay = run.optimizer == "muon" ? 0.1 : run.optimizer == "adamw" ? 0.01 : 0;
+  if (o.open("--clip-norm")) run.clip = run.clip_value > 0 ? 0 : 1;
+}
+
+void fill_embedded(TrainCommand& o) {
+  if (o.open("--dropout")) o.model.network.rnn.dropout = o.model.transformer.dropout = 0;
+  if (o.open("--batch-size")) o.train.batch_size = 32;
+  if (o.open("--epochs")) o.train.epochs = o.train.max_minutes > 0 ? 0 : 6;
+}
+
+// What goes by the number of pairs, which it says; "": nothing.
+std::string fill_by_size(TrainCommand& o, const BySize& own, bool further) {
+  const bool transformer = o.model.model == "transformer", fresh = o.from.empty();
+  gradus::nn::Seq2SeqConfig& n = o.model.network;
+  gradus::nn::TransformerConfig& t = o.model.transformer;
+  TrainOptions& run = o.train;
+  std::string chosen;
+  auto choose = [&](const char* option, auto& value, auto by_size, const std::string& text) {
+    if (!o.open(option)) return;
+    value = by_size;
+    chosen += (chosen.empty() ? "" : ", ") + text;
+  };
+  auto [epochs, most, rise] = transformer ? own.transformer : own.gru;
+  if (transformer && t.d_model > kNarrow)
+    rise *= static_cast<double>(kNarrow) / static_cast<double>(t.d_model);
+  run.usual_epochs = static_cast<double>(epochs);
+  if (transformer) run.usual_warmup = run.optimizer == "muon" ? kWarmupMuon : kWarmup;
+  const bool learnt_pieces = o.model.subwords == "bpe" || o.model.subwords == "unigram";
+  if (learnt_pieces && fresh && o.open("--subword-size")) chosen = fmt::format("{} pieces", own.pieces);
+  if (!transformer && fresh)
+    choose("--hidden", n.hidden_size, n.hidden_size, fmt::format("{} units", n.hidden_size));
+  const double dropout = transformer ? most : dropout_of(own, n.hidden_size);
+  double& dropped = transformer ? t.dropout : n.rnn.dropout;
+  choose("--dropout", dropped, dropout, fmt::format("dropout {}", dropout));
+  if (dropped > 0 && fresh)
+    choose("--dropout-warmup", run.dropout_warmup, rise,
+           fmt::format("{}rising over {:.3g} of the usual {} epochs", o.open("--dropout") ? "" : "dropout ",
+                       rise, epochs));
+  const double usual = default_lr(run.optimizer, o.model.model, own.units, false);
+  if (further || (!transformer && rate_of(o, own) != usual)) {
+    const double rate = run.lr * (further ? kRateFurther : 1);
+    choose("--lr", run.lr, rate, fmt::format("learning rate {:.2g}", rate));
+  }
+  if (run.batch_tokens == 0)
+    choose("--batch-size", run.batch_size, own.batch, fmt::format("batches of {}", own.batch));
+  if (run.max_minutes > 0 && o.open("--epochs"))
+    run.epochs = 0;
+  else
+    choose("--epochs", run.epochs, epochs, fmt::format("{} epochs", epochs));
+  if (run.optimizer == "muon") choose("--optimizer", run.optimizer, "muon", "optimizer muon");
+  if (own.recurrent_dropout > 0 && !transformer) {
+    choose("--recurrent-dropout", n.rnn.recurrent_dropout, own.recurrent_dropout,
+           fmt::format("recurrent dropout {}", own.recurrent_dropout));
+    if (o.open("--variational")) n.rnn.variational = true;
+  }
+  if (own.subword_dropout > 0 && learnt_pieces)
+    choose("--subword-dropout", run.subword_dropout, own.subword_dropout,
+           fmt::format("subword dropout {}", own.subword_dropout));
+  if (o.open("--ema")) run.ema = 0.999;
+  return chosen;
+}
+
 }  // namespace
 
 int64_t default_pieces(int64_t pairs) { return of_size(pairs).pieces; }
@@ -90,95 +194,19 @@ std::string fill_defaults(TrainCommand& o, const Data& data) {
 }
 
 std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
-  const bool embedded = o.data.embedded(), transformer = o.model.model == "transformer";
+  const bool embedded = o.data.embedded();
   const bool further = !o.from.empty() && !embedded && pairs < kFurther.pairs;
   const BySize& own = further ? kFurther : of_size(pairs);
-  auto open = [&](const char* option) { return o.open(option); };
-  gradus::nn::Seq2SeqConfig& n = o.model.network;
-  gradus::nn::TransformerConfig& t = o.model.transformer;
   TrainOptions& run = o.train;
-  std::string chosen;  // by the number of pairs, and said
-  auto choose = [&](const char* option, auto& value, auto by_size, const std::string& text) {
-    if (!open(option)) return;
-    value = by_size;
-    chosen += (chosen.empty() ? "" : ", ") + text;
-  };
-  const int64_t units = embedded ? 128 : own.units;
-  if (open("--hidden")) n.hidden_size = open("--embedding") ? units : n.embedding_dim;
-  if (open("--embedding")) {
-    n.embedding_dim = n.hidden_size;
-    t.d_model = kNarrow;
-  }
-  const bool muon =
-      !embedded && o.from.empty() && (pairs < kFewForMuon || (transformer && t.d_model >= kWideForMuon));
-  if (open("--optimizer")) run.optimizer = muon ? "muon" : "adam";
-  if (open("--layers")) {
-    n.rnn.num_layers = 1;
-    t.num_layers = embedded ? 2 : 4;
-  }
-  if (open("--tie-embeddings")) n.tie_embeddings = n.embedding_dim == n.hidden_size;
-  if (!transformer && n.tie_embeddings && n.embedding_dim != n.hidden_size)
-    throw UsageError(fmt::format("--tie-embeddings needs --embedding and --hidden alike: {} and {}",
-                                 n.embedding_dim, n.hidden_size));
-  if (!transformer && n.rnn.reverse && n.bidirectional())
-    throw UsageError(
-        "--reverse-source needs --unidirectional: both ways, a source is read from its end as well");
-  if (o.from.empty()) {  // of which a trained model may have none
-    n.tie_source = n.tie_embeddings && one_vocabulary(o.model);
-    t.tie_source = t.tie_embeddings && one_vocabulary(o.model);
-  }
-  // A trained model, narrow or not, is tuned at the rate of the usual width.
-  const int64_t width = transformer ? t.d_model : o.from.empty() ? n.hidden_size : own.units;
-  auto rate_at = [&](int64_t wide) { return default_lr(run.optimizer, o.model.model, wide, embedded); };
-  if (open("--lr")) run.lr = rate_at(width);
-  if (open("--label-smoothing")) run.label_smoothing = 0.1;
-  if (open("--links")) run.links = linked || run.guided_alignment == 0 ? "given" : "learnt";
-  if (open("--weight-decay"))
-    run.weight_decay = run.optimizer == "muon" ? 0.1 : run.optimizer == "adamw" ? 0.01 : 0;
-  if (open("--clip-norm")) run.clip = run.clip_value > 0 ? 0 : 1;
-  if (embedded) {
-    if (open("--dropout")) n.rnn.dropout = t.dropout = 0;
-    if (open("--batch-size")) run.batch_size = 32;
-    if (open("--epochs")) run.epochs = run.max_minutes > 0 ? 0 : 6;
-  } else {
-    auto [epochs, most, rise] = transformer ? own.transformer : own.gru;
-    if (transformer && t.d_model > kNarrow)
-      rise *= static_cast<double>(kNarrow) / static_cast<double>(t.d_model);
-    const double dropout = transformer ? most : dropout_of(own, n.hidden_size);
-    run.usual_epochs = static_cast<double>(epochs);
-    const bool learnt_pieces = o.model.subwords == "bpe" || o.model.subwords == "unigram";
-    if (learnt_pieces && o.from.empty() && open("--subword-size"))
-      chosen = fmt::format("{} pieces", own.pieces);
-    if (!transformer && o.from.empty())
-      choose("--hidden", n.hidden_size, n.hidden_size, fmt::format("{} units", n.hidden_size));
-    double& dropped = transformer ? t.dropout : n.rnn.dropout;
-    choose("--dropout", dropped, dropout, fmt::format("dropout {}", dropout));
-    if (dropped > 0 && o.from.empty())
-      choose("--dropout-warmup", run.dropout_warmup, rise,
-             fmt::format("{}rising over {:.3g} of the usual {} epochs", open("--dropout") ? "" : "dropout ",
-                         rise, epochs));
-    if (further || (!transformer && rate_at(width) != rate_at(own.units))) {
-      const double rate = run.lr * (further ? kRateFurther : 1);
-      choose("--lr", run.lr, rate, fmt::format("learning rate {:.2g}", rate));
-    }
-    if (run.batch_tokens == 0)
-      choose("--batch-size", run.batch_size, own.batch, fmt::format("batches of {}", own.batch));
-    if (run.max_minutes > 0 && open("--epochs"))
-      run.epochs = 0;
-    else
-      choose("--epochs", run.epochs, epochs, fmt::format("{} epochs", epochs));
-    if (transformer) run.usual_warmup = run.optimizer == "muon" ? kWarmupMuon : kWarmup;
-    if (muon) choose("--optimizer", run.optimizer, "muon", "optimizer muon");
-    if (own.recurrent_dropout > 0 && !transformer) {
-      choose("--recurrent-dropout", n.rnn.recurrent_dropout, own.recurrent_dropout,
-             fmt::format("recurrent dropout {}", own.recurrent_dropout));
-      if (open("--variational")) n.rnn.variational = true;
-    }
-    if (own.subword_dropout > 0 && learnt_pieces)
-      choose("--subword-dropout", run.subword_dropout, own.subword_dropout,
-             fmt::format("subword dropout {}", own.subword_dropout));
-    if (open("--ema")) run.ema = 0.999;
-  }
+  fill_sizes(o, embedded ? 128 : own.units);
+  fill_optimizer(o, own, !embedded && pairs < kFewForMuon);
+  if (o.open("--label-smoothing")) run.label_smoothing = 0.1;
+  if (o.open("--links")) run.links = linked || run.guided_alignment == 0 ? "given" : "learnt";
+  std::string chosen;
+  if (embedded)
+    fill_embedded(o);
+  else
+    chosen = fill_by_size(o, own, further);
   if (run.epochs == 0 && run.max_minutes <= 0)
     throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
   if (chosen.empty()) return "";
