@@ -71,10 +71,11 @@ TEST_CASE_TEMPLATE("softmax: large scores do not overflow", T, float, double) {
 TEST_CASE_TEMPLATE("softmax: what is not a number stays visible in its own row", T, float, double) {
   on_every_target([] {
     const T nan = std::numeric_limits<T>::quiet_NaN(), infinity = std::numeric_limits<T>::infinity();
-    std::vector<T> x{1, nan, 2, 1, 2, 3, nan, nan, nan, -infinity, -infinity, -infinity, -infinity, 0, 0};
-    std::vector<uint8_t> mask(15, 1);
-    mask[2] = 0;
-    kernels::softmax_rows(x.data(), mask.data(), x.data(), 5, 3);
+    std::vector<T> x{1,         nan,       2,         1,         2, 3, nan,       nan, nan,
+                     -infinity, -infinity, -infinity, -infinity, 0, 0, -infinity, nan, -infinity};
+    std::vector<uint8_t> mask(18, 1);
+    mask[2] = mask[17] = 0;
+    kernels::softmax_rows(x.data(), mask.data(), x.data(), 6, 3);
     CHECK(std::isnan(x[0]));
     CHECK(std::isnan(x[1]));
     CHECK(x[2] == 0);
@@ -83,6 +84,9 @@ TEST_CASE_TEMPLATE("softmax: what is not a number stays visible in its own row",
     for (size_t i = 9; i < 12; ++i) CHECK(x[i] == 0);
     CHECK(x[12] == 0);
     CHECK(x[13] == T(0.5));
+    CHECK(std::isnan(x[15]));
+    CHECK(std::isnan(x[16]));
+    CHECK(x[17] == 0);
   });
 }
 

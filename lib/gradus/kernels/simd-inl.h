@@ -12,6 +12,7 @@
 
 #include <gradus/kernels/dispatch.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <limits>
@@ -363,13 +364,14 @@ HWY_INLINE V softplus_of_minus_lanes(D d, V x) {
   return hn::Add(at_least(d, hn::Neg(x), Num<D>(0)), log1p);
 }
 
-/// x becomes its softmax. A row of nothing but -infinity (which is how masked entries come here) becomes 0.
+/// x becomes its softmax: NaN with a NaN among them, 0 of nothing but -infinity (as masked entries come here).
 template <class T>
 HWY_INLINE void softmax_lanes(T* x, int64_t n) {
   const Tag<T> d;
   const T top = max_lanes(x, n);
   if (top == -std::numeric_limits<T>::infinity()) {
-    for (int64_t i = 0; i < n; ++i) x[i] = x[i] == top ? T(0) : std::numeric_limits<T>::quiet_NaN();
+    const bool nan = std::any_of(x, x + n, [](T v) { return v != v; });  // which `top` may have passed over
+    std::fill_n(x, n, nan ? std::numeric_limits<T>::quiet_NaN() : T(0));
     return;
   }
   const auto shift = hn::Set(d, top);
