@@ -251,6 +251,26 @@ TEST_CASE("Muon changes what is no matrix of its as AdamW does") {
   CHECK(error_of([] { nn::Muon({}, {.momentum = 1}); }) == "[Muon] momentum must be in [0, 1): 1");
 }
 
+TEST_CASE("Muon keeps one average of a matrix, and goes on from a state that has two") {
+  Parameter matrix(f64({2, 2}, {1, 2, 3, 4})), again(f64({2, 2}, {0, 0, 0, 0}));
+  const std::vector<NamedParameter> named{{"matrix", &matrix}}, resumed{{"matrix", &again}};
+  const Tensor g = f64({2, 2}, {0.5, -1, 2, 0.25});
+  nn::Muon muon(named), other(resumed);
+  muon.step(named, with_gradient(matrix, g));
+  nn::StateDict state = muon.state_dict(named);
+  REQUIRE(state.size() == 3);
+  CHECK(state[0].first == "m.matrix");
+  CHECK(state[1].first == "step.matrix");
+  CHECK(state[2].first == "lr");
+  state.emplace_back("v.matrix", Tensor::zeros({2, 2}));  // AdamW's, which it never used
+  again.assign(matrix.value().clone());
+  other.load_state_dict(resumed, state);
+  CHECK(other.state_dict(resumed).size() == 3);
+  muon.step(named, with_gradient(matrix, g));
+  other.step(resumed, with_gradient(again, g));
+  CHECK(again.value().to_vector() == matrix.value().to_vector());
+}
+
 TEST_CASE("groups have learning rates and weight decays of their own, and a schedule moves both") {
   const auto& j = golden("optimizers");
   Parameter p(tensor(j.at("start"))), q(plus(tensor(j.at("start")), 1, Tensor::ones({5}, DType::f64)));

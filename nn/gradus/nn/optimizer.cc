@@ -176,10 +176,16 @@ void Optimizer::step(const ParameterList& parameters, const Gradients& grads, do
   });
 }
 
+std::vector<std::string> Optimizer::slots_of(const Parameter& p) const {
+  std::vector<std::string> names = slot_names();
+  if (matrices_.count(p.var().node())) names.resize(1);
+  return names;
+}
+
 Optimizer::State& Optimizer::prepare(const Parameter& p) {
   auto [at, is_new] = states_.try_emplace(p.var().node());
   State& state = at->second;
-  for (size_t i = 0; is_new && i < slot_names().size(); ++i)
+  for (size_t left = is_new ? slots_of(p).size() : 0; left > 0; --left)
     state.slots.push_back(Tensor::full(p.shape(), slot_start(), p.value().dtype()));
   for (Tensor& slot : state.slots) {
     slot = slot.to(p.value().dtype());
@@ -220,10 +226,10 @@ int Optimizer::add_group(const ParameterList& parameters, const ParamGroupOption
 
 StateDict Optimizer::state_dict(const ConstParameterList& parameters) const {
   StateDict out;
-  std::vector<std::string> slots = slot_names();
   for (const NamedParameter& p : parameters) {
     auto at = states_.find(p.parameter->var().node());
     if (at == states_.end()) continue;
+    const std::vector<std::string> slots = slots_of(*p.parameter);
     for (size_t i = 0; i < slots.size(); ++i) out.emplace_back(slots[i] + "." + p.name, at->second.slots[i]);
     out.emplace_back("step." + p.name, Tensor::scalar(static_cast<double>(at->second.step), DType::f64));
   }
@@ -235,7 +241,7 @@ StateDict Optimizer::state_dict(const ConstParameterList& parameters) const {
 
 void Optimizer::load_state_dict(const ParameterList& parameters, const StateDict& dict) {
   std::unordered_map<std::string, Tensor> given(dict.begin(), dict.end());
-  std::vector<std::string> slots = slot_names(), missing, misshaped, unexpected;
+  std::vector<std::string> missing, misshaped, unexpected;
   auto take = [&](const std::string& name, const Shape& shape, const std::string& whose) {
     auto found = given.extract(name);
     if (found.empty()) missing.push_back(name);
@@ -246,6 +252,7 @@ void Optimizer::load_state_dict(const ParameterList& parameters, const StateDict
   };
   ByParameter<State> states;
   for (const NamedParameter& p : parameters) {
+    const std::vector<std::string> slots = slots_of(*p.parameter), all = slot_names();
     bool any = given.count("step." + p.name) > 0;
     for (const std::string& slot : slots) any = any || given.count(slot + "." + p.name);
     if (!any) continue;
@@ -253,6 +260,8 @@ void Optimizer::load_state_dict(const ParameterList& parameters, const StateDict
     for (const std::string& slot : slots)
       state.slots.push_back(
           take(slot + "." + p.name, p.parameter->shape(), "parameter " + p.parameter->shape().str()));
+    // A matrix of Muon's once had Adam's second one, too.
+    for (size_t i = slots.size(); i < all.size(); ++i) given.erase(all[i] + "." + p.name);
     Tensor step = take("step." + p.name, {}, "parameter []");
     if (step.defined()) state.step = saved_count(name_, "step." + p.name, step.item());
   }

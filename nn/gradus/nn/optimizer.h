@@ -52,8 +52,8 @@ class Optimizer {
   /// group 0 has all that are in no other. @throws Error when one is in a group already.
   int add_group(const ParameterList& parameters, const ParamGroupOptions& options);
   int num_groups() const { return static_cast<int>(groups_.size()); }
-  /// Numbers that it keeps for each number of a parameter: two of Adam.
-  size_t slots() const { return slot_names().size(); }
+  /// Numbers that it keeps at least for each number of a parameter: two of Adam.
+  virtual size_t slots() const { return slot_names().size(); }
 
   /// Learning rate of a group. A Scheduler sets those of all groups.
   /// @throws Error "[Adam] group 3 does not exist: 2 groups", "[Adam] lr must not be negative: -1" or finite.
@@ -71,7 +71,7 @@ class Optimizer {
  protected:
   struct State {
     int64_t step = 0;
-    std::vector<Tensor> slots;  // in the order of slot_names(), in the parameter's shape
+    std::vector<Tensor> slots;  // in the order of slots_of(parameter), in its shape
   };
   /// What a step does to the parameters of one group.
   struct Update {
@@ -115,6 +115,8 @@ class Optimizer {
 
  private:
   size_t checked(int group) const;
+  // The names of a parameter's slots: of one of matrices_ the first alone.
+  std::vector<std::string> slots_of(const Parameter& p) const;
   State& prepare(const Parameter& p);
   void apply_rows(const Update& update, Gradients::Entry once, const Tensor& value, State& state);
   void apply_shared(const Update& update, const Tensor& grad, const Tensor& value, State& state,
@@ -211,6 +213,8 @@ class Muon : public Adam {
  public:
   /// @throws Error as Adam, for a momentum outside [0, 1), and for one of `matrices` without two axes.
   explicit Muon(const ParameterList& matrices, const MuonOptions& o = {}, Caller caller = Caller::current());
+  /// Of a matrix one.
+  size_t slots() const override { return 1; }
 
  private:
   void apply_matrix(const Update&, const Tensor& grad, const Tensor& value, const Tensor& mean) override;
