@@ -347,6 +347,13 @@ TEST_CASE("errors of the attentions") {
       attention->step(Tensor::zeros({B, Q + 1}), memory, {}),
       doctest::Contains("[multiplicative_attention] the query must be [B, A] = [3, 8]: query [3, 9], "
                         "keys [4, 3, 8] ("));
+  for (const std::string& name : nn::attention_names()) {
+    if (name == "nearest") continue;  // prepares by itself
+    CAPTURE(name);
+    CHECK(op_error_of([&] {
+            nn::make_attention(name, sizes(), rng)->prepare(Tensor::zeros({S, D}), {});
+          }) == "[Attention] annotations must be [S, B, D]: [4, 8]");
+  }
   auto with = [](nn::AttentionOptions options) {
     nn::AttentionSizes s = sizes();
     s.options = std::move(options);

@@ -84,6 +84,7 @@ Tensor Attention::kept(const Tensor& weights, const Tensor& mask) const {
 
 AttentionMemory Attention::prepare(const Input& annotations, const Tensor& mask) const {
   At at(annotations.caller());
+  if (annotations.dims() != 3) refuse("Attention", "annotations must be [S, B, D]: {}", annotations.shape());
   return {annotations, keys_of(annotations), mask};
 }
 

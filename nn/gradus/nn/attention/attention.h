@@ -112,6 +112,7 @@ class Attention {
   explicit Attention(const AttentionOptions& options = {});
   virtual ~Attention() = default;
   /// annotations [S, B, D], mask u8 [B, S] or undefined. Here: annotations, their keys_of, and the mask.
+  /// @throws Error "[Attention] annotations must be [S, B, D]: [4, 3]".
   virtual AttentionMemory prepare(const Input& annotations, const Tensor& mask) const;
   /// [S, B, A]. Here: the annotations are their own keys.
   virtual Var keys_of(const Input& annotations) const { return annotations; }
