@@ -354,6 +354,13 @@ TEST_CASE("errors of the attentions") {
             nn::make_attention(name, sizes(), rng)->prepare(Tensor::zeros({S, D}), {});
           }) == "[Attention] annotations must be [S, B, D]: [4, 8]");
   }
+  for (auto [name, module] : {std::pair{"coverage", "CoverageAttention"},
+                              {"location-aware", "LocationAwareAttention"}})
+    CHECK(op_error_of([&, n = name] {
+            auto made = nn::make_attention(n, sizes(), rng);
+            made->step(Tensor::zeros({B, Q}), made->prepare(Tensor::zeros({S, B, D}), {}), {});
+          }) == "[" + std::string(module) +
+                    "] the state is not of this attention; hint: the first is start(memory)");
   auto with = [](nn::AttentionOptions options) {
     nn::AttentionSizes s = sizes();
     s.options = std::move(options);

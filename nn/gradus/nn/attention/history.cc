@@ -10,6 +10,15 @@
 #include <gradus/ops/softmax.h>
 
 namespace gradus::nn {
+namespace {
+
+// What a state has of the steps before. @throws Error where it has none of it.
+const Var& known(const char* attention, const Var& part) {
+  if (!part.defined()) fail(attention, "the state is not of this attention", "the first is start(memory)");
+  return part;
+}
+
+}  // namespace
 
 LocationAwareAttention::LocationAwareAttention(const AttentionSizes& s, const RngInput& rng)
     : ScoredAttention(s.options),
@@ -34,7 +43,8 @@ AttentionState LocationAwareAttention::start(const AttentionMemory& memory) cons
 Var LocationAwareAttention::scores(const Input& q, const AttentionMemory& memory,
                                    const AttentionState& state) const {
   At at(q.caller());
-  return additive_scores(query(q), memory.keys + location(location_features(state.weights, filters)), v);
+  const Var& before = known("LocationAwareAttention", state.weights);
+  return additive_scores(query(q), memory.keys + location(location_features(before, filters)), v);
 }
 
 CoverageAttention::CoverageAttention(const AttentionSizes& s, const RngInput& rng)
@@ -52,8 +62,8 @@ AttentionState CoverageAttention::start(const AttentionMemory& memory) const {
 Var CoverageAttention::scores(const Input& q, const AttentionMemory& memory,
                               const AttentionState& state) const {
   At at(q.caller());
-  int64_t B = state.coverage.size(0), S = state.coverage.size(1);
-  Var c = reshape(transpose(state.coverage, 0, 1), {S, B, 1});
+  const Var& seen = known("CoverageAttention", state.coverage);
+  Var c = reshape(transpose(seen, 0, 1), {seen.size(1), seen.size(0), 1});
   return additive_scores(query(q), memory.keys + coverage(c), v);
 }
 
