@@ -123,10 +123,10 @@ HWY_INLINE T add_and_max(const T* bias, T* x, int64_t V) {
   return hn::GetLane(hn::MaxOfLanes(d, hn::Max(tops[0], tops[1])));
 }
 
-/// One row, added to the sums; its nll. dx and dbias may be null, dx may be x.
+/// One row, added to the sums. dx may be x, or null, as may dbias, which is for a dx.
 template <class T>
-HWY_INLINE double row_of(const T* x, T top, int32_t target, int64_t V, T smoothing, T* dx, T* dbias,
-                         CrossEntropySums& sums) {
+HWY_INLINE void add_row(const T* x, T top, int32_t target, int64_t V, T smoothing, T* dx, T* dbias,
+                        CrossEntropySums& sums) {
   const Tag<T> d;
   const double at_target = static_cast<double>(x[target]) - top;  // before dx, which may be x
   T shifted;
@@ -140,8 +140,7 @@ HWY_INLINE double row_of(const T* x, T top, int32_t target, int64_t V, T smoothi
   }
   sums.loss += loss;
   sums.nll += nll;
-  ++sums.count;
-  if (!dx) return nll;
+  if (!dx) return;
   const auto factor = hn::Set(d, T(1) / sum), floor = hn::Set(d, smoothing / static_cast<T>(V));
   for_lanes(d, V, [&](int64_t k, auto part) HWY_ATTR {
     const auto g = hn::MulSub(part.load(d, dx + k), factor, floor);
@@ -150,23 +149,19 @@ HWY_INLINE double row_of(const T* x, T top, int32_t target, int64_t V, T smoothi
   });
   dx[target] -= T(1) - smoothing;
   if (dbias) dbias[target] -= T(1) - smoothing;
-  return nll;
 }
 
 template <class T>
 CrossEntropySums cross_entropy_rows(const T* logits, const int32_t* targets, int64_t rows, int64_t V,
-                                    int32_t ignore_index, T smoothing, T* dlogits, T* row_nll) {
+                                    int32_t ignore_index, T smoothing, T* dlogits) {
   CrossEntropySums sums;
   for (int64_t r = 0; r < rows; ++r) {
     const T* x = logits + r * V;
     T* dx = dlogits ? dlogits + r * V : nullptr;
-    if (targets[r] == ignore_index) {
-      if (dx) std::fill_n(dx, V, T(0));
-      if (row_nll) row_nll[r] = T(0);
-      continue;
-    }
-    const double nll = row_of<T>(x, max_lanes(x, V), targets[r], V, smoothing, dx, nullptr, sums);
-    if (row_nll) row_nll[r] = static_cast<T>(nll);
+    if (targets[r] != ignore_index)
+      add_row<T>(x, max_lanes(x, V), targets[r], V, smoothing, dx, nullptr, sums);
+    else if (dx)
+      std::fill_n(dx, V, T(0));
   }
   return sums;
 }
@@ -178,7 +173,7 @@ CrossEntropySums cross_entropy_of_layer(T* logits, const T* bias, const int32_t*
   for (int64_t r = 0; r < rows; ++r) {
     T* x = logits + r * V;
     const T top = bias ? add_and_max(bias, x, V) : max_lanes(x, V);
-    row_of<T>(x, top, targets[r], V, smoothing, gradient ? x : nullptr, gradient ? dbias : nullptr, sums);
+    add_row<T>(x, top, targets[r], V, smoothing, gradient ? x : nullptr, dbias, sums);
   }
   return sums;
 }
@@ -194,7 +189,7 @@ GRADUS_KERNEL(softmax_rows, 5);
 GRADUS_KERNEL(softmax_rows_backward, 5);
 GRADUS_KERNEL(log_softmax_rows, 5);
 GRADUS_KERNEL(log_softmax_rows_backward, 6);
-GRADUS_KERNEL(cross_entropy_rows, 8);
+GRADUS_KERNEL(cross_entropy_rows, 7);
 GRADUS_KERNEL(cross_entropy_of_layer, 8);
 
 }  // namespace gradus::kernels

@@ -28,18 +28,16 @@ struct CrossEntropySums {
   double loss = 0;
   /// the same without smoothing
   double nll = 0;
-  /// rows whose target is not `ignore_index`
-  int64_t count = 0;
 };
 
 /// Softmax, cross-entropy and its gradient in one pass over logits [rows, V] with targets [rows].
 ///   q = (1 - smoothing) onehot(target) + smoothing / V over ALL classes (PyTorch's convention)
 ///   loss_r = - sum_k q_k log p_k,  nll_r = - log p_target,   p = softmax(logits_r)
 /// dlogits [rows, V] (null: not wanted; may be `logits`) = p - q, and 0 on rows with target = ignore_index:
-/// the gradient of the SUM of the losses; the caller scales. Row losses go to row_nll [rows] where not null.
+/// the gradient of the SUM of the losses; the caller scales.
 template <class T>
 CrossEntropySums cross_entropy_rows(const T* logits, const int32_t* targets, int64_t rows, int64_t V,
-                                    int32_t ignore_index, T smoothing, T* dlogits, T* row_nll);
+                                    int32_t ignore_index, T smoothing, T* dlogits);
 
 /// The same for the output layer, in place and with its bias, whose passes over the logits it saves. All count.
 ///   logits += bias [V] (null: none)

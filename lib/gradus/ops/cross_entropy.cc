@@ -76,7 +76,7 @@ CrossEntropy cross_entropy(const Input& logits, const Tensor& targets, const Cro
       T* d_block = wanted ? d + r * V : nullptr;
       kernels::CrossEntropySums sums = kernels::cross_entropy_rows(
           x + r * V, targets.i32() + r, count, V, options.ignore_index,
-          static_cast<T>(options.label_smoothing), d_block, static_cast<T*>(nullptr));
+          static_cast<T>(options.label_smoothing), d_block);
       loss += sums.loss;
       nll += sums.nll;
       if (each) losses.set(r, sums.loss * scale);
