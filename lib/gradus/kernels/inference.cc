@@ -52,18 +52,14 @@ void gru_state(int64_t R, int64_t H, const GruStateInputs& in, float* h, int64_t
   }
 }
 
-void tanh_of_sum(int64_t rows, int64_t n, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
-                 const float* c, int64_t c_stride, const float* bias, float* y, int64_t y_stride) {
+void tanh_of_sum(int64_t n, const float* a, const float* b, const float* c, const float* bias, float* y) {
   const Tag<float> d;
-  for (int64_t row = 0; row < rows; ++row, a += a_stride, b += b_stride, y += y_stride) {
-    const float* third = c ? c + row * c_stride : nullptr;
-    for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
-      auto sum = hn::Add(part.load(d, a + i), part.load(d, b + i));
-      if (third) sum = hn::Add(sum, part.load(d, third + i));
-      if (bias) sum = hn::Add(sum, part.load(d, bias + i));
-      part.store(tanh_lanes(d, sum), d, y + i);
-    });
-  }
+  for_lanes(d, n, [&](int64_t i, auto part) HWY_ATTR {
+    auto sum = hn::Add(part.load(d, a + i), part.load(d, b + i));
+    if (c) sum = hn::Add(sum, part.load(d, c + i));
+    if (bias) sum = hn::Add(sum, part.load(d, bias + i));
+    part.store(tanh_lanes(d, sum), d, y + i);
+  });
 }
 
 /// The first i from `begin` on where holds(i, part) is true of the lane; n when there is none.
@@ -165,7 +161,7 @@ HWY_AFTER_NAMESPACE();
 namespace gradus::kernels {
 
 GRADUS_PLAIN_KERNEL(gru_state, 5);
-GRADUS_PLAIN_KERNEL(tanh_of_sum, 11);
+GRADUS_PLAIN_KERNEL(tanh_of_sum, 6);
 GRADUS_PLAIN_KERNEL(argmax, 2);
 GRADUS_PLAIN_KERNEL(raise_best, 8);
 GRADUS_PLAIN_KERNEL(contenders, 9);

@@ -28,9 +28,8 @@ struct GruStateInputs {
 /// One step of a GRU, reset after, see gru.h: the new state h [R, H], which may be h_prev.
 void gru_state(int64_t R, int64_t H, const GruStateInputs& in, float* h, int64_t h_stride);
 
-/// y = tanh(a + b + c + bias), rows of n: the readout from its parts. c and bias may be null.
-void tanh_of_sum(int64_t rows, int64_t n, const float* a, int64_t a_stride, const float* b, int64_t b_stride,
-                 const float* c, int64_t c_stride, const float* bias, float* y, int64_t y_stride);
+/// y = tanh(a + b + c + bias), n numbers: the readout from its parts. c and bias may be null.
+void tanh_of_sum(int64_t n, const float* a, const float* b, const float* c, const float* bias, float* y);
 
 /// The first position of the largest of n >= 1 numbers; 0 when NaN is among them and none is found.
 int64_t argmax(const float* x, int64_t n);

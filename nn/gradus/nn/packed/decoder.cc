@@ -218,7 +218,7 @@ void PackedDecoder::read_out(const Share& rows) {
     const float* word = w.context_first ? of_input_.f32() + r * of_input + 3 * H : nullptr;
     float* out = readout_.f32() + r * H;
     if (!w.maxout) {
-      kernels::tanh_of_sum(1, H, state, H, context, H, word, H, w.readout_bias, out, H);
+      kernels::tanh_of_sum(H, state, context, word, w.readout_bias, out);
     } else {
       auto at = [&](int64_t i) {
         return state[i] + context[i] + (word ? word[i] : 0.0f) + w.readout_bias[i];
