@@ -2,22 +2,12 @@
 
 #include <fmt/ranges.h>
 
-#include <cmath>
 #include <map>
 #include <unordered_map>
 
 #include <gradus/autograd.h>
 
 namespace gradus {
-namespace {
-
-double norm(const Tensor& t) {
-  double sum = 0;
-  for (double v : t.to_vector()) sum += v * v;
-  return std::sqrt(sum);
-}
-
-}  // namespace
 
 const Trace::Node& Trace::find(const std::string& label) const {
   for (const Node& n : nodes)
@@ -49,17 +39,6 @@ std::string tape(const Var& loss) {
     if (n->scope) out += "  in " + *n->scope;
     out += "\n";
   }
-  return out;
-}
-
-std::string to_string(const Trace& trace) {
-  std::string out = fmt::format("{:<6} {:<18} {:<14} {:>12} {:>12}  scope\n", "node", "op", "shape",
-                                "|value|", "|gradient|");
-  for (const Trace::Node& n : trace.nodes)
-    out += fmt::format("{:<6} {:<18} {:<14} {:>12} {:>12}  {}{}\n", n.id, n.op, n.shape.str(),
-                       n.value.defined() ? fmt::format("{:.6g}", norm(n.value)) : std::string("not kept"),
-                       n.grad.defined() ? fmt::format("{:.6g}", norm(n.grad)) : std::string("not run"),
-                       n.scope, n.label.empty() ? std::string() : " \"" + n.label + "\"");
   return out;
 }
 

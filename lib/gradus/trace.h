@@ -41,7 +41,5 @@ struct Trace {
 
 /// The operations behind `loss`, oldest first, one a line for people: number, op, inputs, shape, scope.
 std::string tape(const Var& loss);
-/// Nodes of a trace, a line each: shape, norms of value and gradient, scope.
-std::string to_string(const Trace& trace);
 
 }  // namespace gradus

@@ -73,7 +73,6 @@ TEST_CASE("no gradient is not the same as a gradient of zero") {
   CHECK_FALSE(trace.find("never").grad.defined());
   CHECK(grads.contains(zero));
   CHECK_FALSE(grads.contains(never));
-  CHECK(to_string(trace).find("not run") != std::string::npos);
 }
 
 TEST_CASE("nodes are found by label or by scope and op") {
