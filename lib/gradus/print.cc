@@ -37,8 +37,8 @@ class Printer {
       out_ += fmt::format("{:>{}}", text, width_);
       return;
     }
-    const int64_t n = t_.size(axis), edge = std::max<int64_t>(1, options_.edge_items);
-    const bool shorten = t_.numel() > options_.summarise_above && n > 2 * edge;
+    const int64_t n = t_.size(axis), edge = 4;
+    const bool shorten = t_.numel() > 200 && n > 2 * edge;
     const bool last = axis + 1 == t_.dims();
     const std::string between = last ? ", " : ",\n" + std::string(static_cast<size_t>(axis) + 1, ' ');
     out_ += "[";

@@ -27,16 +27,20 @@ TEST_CASE("tensors print in aligned columns") {
 }
 
 TEST_CASE("long axes are shortened") {
-  Tensor t = Tensor::zeros({300}, DType::i32);
-  for (int i = 0; i < 300; ++i) t.set(i, i);
-  CHECK(to_string(t, {.edge_items = 2}) == "[  0,   1, ..., 298, 299]  i32 [300]");
-  CHECK(to_string(t.reshape({100, 3}), {.edge_items = 1}) ==
-        "[[  0, ...,   2],\n"
+  Tensor t = Tensor::zeros({201}, DType::i32);
+  for (int i = 0; i < 201; ++i) t.set(i, i);
+  CHECK(to_string(t) == "[  0,   1,   2,   3, ..., 197, 198, 199, 200]  i32 [201]");
+  CHECK_FALSE(contains(to_string(t.rows(0, 200)), "..."));
+  CHECK(to_string(t.reshape({67, 3})) ==
+        "[[  0,   1,   2],\n"
+        " [  3,   4,   5],\n"
+        " [  6,   7,   8],\n"
+        " [  9,  10,  11],\n"
         " ...,\n"
-        " [297, ..., 299]]  i32 [100, 3]");
-  CHECK(to_string(t, {.edge_items = 0}) == to_string(t, {.edge_items = 1}));
-  CHECK(contains(to_string(t, {.summarise_above = 299}), "..."));
-  CHECK_FALSE(contains(to_string(t, {.summarise_above = 300}), "..."));
+        " [189, 190, 191],\n"
+        " [192, 193, 194],\n"
+        " [195, 196, 197],\n"
+        " [198, 199, 200]]  i32 [67, 3]");
 }
 
 TEST_CASE("describe gives range and what is not finite") {
