@@ -3,6 +3,7 @@
 #include <gradus/nn/multihead_attention.h>
 #include <gradus/ops/matmul.h>
 #include <gradus/ops/operands.h>
+#include <gradus/ops/reduce.h>
 #include <gradus/ops/shape.h>
 
 #include <algorithm>
@@ -27,17 +28,7 @@ ScaledDotProductOptions options_of(const MultiheadAttention& a, const AttendOpti
 
 // [B, H, T, S] -> [T, B, S]
 Tensor mean_over_heads(const Tensor& weights) {
-  int64_t B = weights.size(0), H = weights.size(1), T = weights.size(2), S = weights.size(3);
-  Tensor mean = Tensor::zeros({T, B, S}, weights.dtype());
-  visit_floating(weights, "MultiheadAttention", [&](auto* w) {
-    auto* out = data<std::remove_pointer_t<decltype(w)>>(mean);
-    for (int64_t b = 0; b < B; ++b)
-      for (int64_t h = 0; h < H; ++h)
-        for (int64_t t = 0; t < T; ++t)
-          for (int64_t s = 0; s < S; ++s) out[(t * B + b) * S + s] += *w++;
-    for (int64_t i = 0; i < mean.numel(); ++i) out[i] /= static_cast<std::remove_pointer_t<decltype(w)>>(H);
-  });
-  return mean;
+  return permute(mean(weights, 1), {1, 0, 2}).value();
 }
 
 // The numbers of heads next to the one asked for that divide the size.
