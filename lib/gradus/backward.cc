@@ -37,7 +37,7 @@ Gradients BackwardPass::run(const Input& loss) {
       node.input_values.clear();
     }
   }
-  if (options_.trace) finish_trace();
+  if (Trace* t = options_.trace) std::reverse(t->nodes.end() - std::ssize(nodes_), t->nodes.end());
   return kept_gradients();
 }
 
@@ -101,13 +101,13 @@ Gradients BackwardPass::kept_gradients() {
 
 // A node's turn has come, with the gradient that arrived (undefined: none).
 void BackwardPass::trace_node(const Node& node, const Tensor& gradient) {
-  Seen& seen = seen_[&node];  // now: the values go with the graph
-  seen.gradient = gradient;
-  if (node.value.defined()) seen.value = node.value;
   // A leaf keeps no value itself, its numbers may be updated; who used it does.
   for (size_t i = 0; i < node.input_values.size(); ++i)
     if (node.inputs[i] && node.inputs[i]->inputs.empty())
-      seen_[node.inputs[i].get()].value = node.input_values[i];
+      leaf_values_[node.inputs[i].get()] = node.input_values[i];
+  const bool leaf = node.inputs.empty();
+  options_.trace->nodes.push_back({node.order, node.op, node.scope ? *node.scope : std::string(), node.label,
+                                   node.shape, leaf ? leaf_values_[&node] : node.value, gradient, leaf});
 }
 
 // Its closure sends g to its input i. @throws NotFinite, under check_finite.
@@ -124,14 +124,6 @@ void BackwardPass::watch(const Node& node, int i, const Tensor& g) {
   // Later additions must not change what the trace holds, hence the copy.
   if (options_.trace)
     options_.trace->edges.push_back({node.inputs[static_cast<size_t>(i)]->order, node.order, i, g.clone()});
-}
-
-void BackwardPass::finish_trace() {
-  for (const auto& n : nodes_) {
-    const auto& [value, gradient] = seen_[n.get()];
-    options_.trace->nodes.push_back({n->order, n->op, n->scope ? *n->scope : std::string(), n->label,
-                                     n->shape, value, gradient, n->inputs.empty()});
-  }
 }
 
 }  // namespace gradus

@@ -22,10 +22,6 @@ class BackwardPass {
     // Asked for by BackwardOptions::keep.
     bool kept = false;
   };
-  // What the trace will tell of a node.
-  struct Seen {
-    Tensor value, gradient;
-  };
 
   void collect(const Var& loss);
   void seed(const Input& loss);
@@ -38,7 +34,6 @@ class BackwardPass {
   bool watched() const { return options_.trace || options_.check_finite; }
   void trace_node(const Node& node, const Tensor& gradient);
   void watch(const Node& node, int i, const Tensor& g);
-  void finish_trace();
 
   const BackwardOptions& options_;
   // All that the loss depends on, oldest first, with the slot and the place of each.
@@ -51,7 +46,8 @@ class BackwardPass {
   std::vector<const Slot*> lent_;
   // What it was given, under check_finite.
   Tensor dy_;
-  std::unordered_map<const Node*, Seen> seen_;
+  // For the trace: a leaf's numbers, of those who used it.
+  std::unordered_map<const Node*, Tensor> leaf_values_;
 };
 
 }  // namespace gradus
