@@ -19,7 +19,6 @@ class Composed : public IncrementalDecoder {
       : decoder_(decoder),
         output_(output),
         state_(decoder.start(source)),
-        memory_(state_.memory),
         sentences_(state_.hidden.size(0), options.rows_per_sentence) {}
 
   const Tensor& step(const Tensor& previous) override {
@@ -39,11 +38,8 @@ class Composed : public IncrementalDecoder {
     RowSentences::Change change = sentences_.select(rows);
     if (change == RowSentences::Change::none) return;
     NoGrad guard;
-    Tensor index = index_of(rows);
-    state_ = state_.reordered(index);
-    if (change == RowSentences::Change::rows) return;
-    if (state_.summary.defined()) state_.summary = gather_rows(state_.summary, index);
-    if (memory_.annotations.defined()) state_.memory = memory_.rows(index_of(sentences_.of_rows()));
+    const bool same_sources = change == RowSentences::Change::rows;
+    state_ = same_sources ? state_.reordered(index_of(rows)) : state_.rows(index_of(rows));
   }
 
  private:
@@ -56,7 +52,6 @@ class Composed : public IncrementalDecoder {
   const Decoder& decoder_;
   const Linear& output_;
   DecoderState state_;
-  AttentionMemory memory_;  // of the sentences, as they came
   RowSentences sentences_;
   Tensor logits_, weights_;
 };

@@ -88,15 +88,14 @@ Tensor TransformerSeq2Seq::align(const Seq2SeqBatch& batch) const {
 
 namespace {
 
-// Keys and values of what is known stay: those of the source per sentence, those of the target per row.
+// Keys and values of what is known stay, by row: those of the source, and those of the target.
 class CachedDecoder : public IncrementalDecoder {
  public:
   CachedDecoder(const TransformerSeq2Seq& model, const Tensor& source, const Tensor& lengths,
                 const IncrementalOptions& options)
       : model_(model),
         weights_wanted_(options.weights),
-        mask_(visible(lengths, source.size(0), options.hidden)),
-        source_{.annotations = {}, .keys = {}, .mask = mask_},
+        source_{.annotations = {}, .keys = {}, .mask = visible(lengths, source.size(0), options.hidden)},
         sentences_(source.size(1), options.rows_per_sentence) {
     NoGrad guard;
     caches_ = model.decoder.start(model.encode(source, length_mask(lengths, source.size(0))));
@@ -122,9 +121,8 @@ class CachedDecoder : public IncrementalDecoder {
     if (change == RowSentences::Change::none) return;
     for (TransformerLayerCache& cache : caches_) cache.words.select(rows);
     if (change == RowSentences::Change::rows) return;
-    AttentionMemory of_rows = source_.rows(index_of(sentences_.of_rows()));
-    for (size_t i = 0; i < caches_.size(); ++i) caches_[i].memory = of_rows.extra[i].value();
-    mask_ = of_rows.mask;
+    source_ = source_.rows(index_of(rows));
+    for (size_t i = 0; i < caches_.size(); ++i) caches_[i].memory = source_.extra[i].value();
   }
 
  private:
@@ -132,15 +130,14 @@ class CachedDecoder : public IncrementalDecoder {
   Var output_of(const Tensor& previous) {
     Var x = model_.embed_target(previous.reshape({1, previous.size(0)}), position_++);
     TransformerDecoderOutput out =
-        model_.decoder.step(x, caches_, {.memory_mask = mask_, .weights = weights_wanted_});
+        model_.decoder.step(x, caches_, {.memory_mask = source_.mask, .weights = weights_wanted_});
     weights_ = out.weights.defined() ? out.weights.row(0).to(DType::f32) : Tensor();
     return out.output;
   }
 
   const TransformerSeq2Seq& model_;
   bool weights_wanted_;
-  Tensor mask_;             // of the rows
-  AttentionMemory source_;  // of the sentences: the mask, and what each layer has in `extra`
+  AttentionMemory source_;  // of the rows: the mask, and what each layer has in `extra`
   std::vector<TransformerLayerCache> caches_;
   RowSentences sentences_;
   int64_t position_ = 0;
