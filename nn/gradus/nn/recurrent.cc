@@ -19,8 +19,6 @@ RecurrentStack::RecurrentStack(const char* module, int64_t inputs, int64_t units
                                const RecurrentOptions& o)
     : name(module), input_size(inputs), hidden_size(units), options(o) {
   At at(rng.caller());
-  must_be_positive(name, "input_size", input_size);
-  must_be_positive(name, "hidden_size", hidden_size);
   must_be_positive(name, "num_layers", o.num_layers, kMostLayers);
   must_be_probability(name, "dropout", o.dropout);
   must_be_probability(name, "recurrent_dropout", o.recurrent_dropout);
@@ -29,7 +27,8 @@ RecurrentStack::RecurrentStack(const char* module, int64_t inputs, int64_t units
     fail(name, "reverse is for one direction; bidirectional reads both ways already");
   for (int64_t layer = 0; layer < o.num_layers; ++layer)
     for (int64_t d = 0; d < directions(); ++d)
-      weights.emplace_back(o.cell, layer == 0 ? input_size : directions() * hidden_size, hidden_size, rng);
+      weights.emplace_back(o.cell, layer == 0 ? input_size : directions() * hidden_size, hidden_size, rng,
+                           name);
 }
 
 RecurrentOutput RecurrentStack::operator()(const Input& x, const Tensor& lengths,

@@ -63,12 +63,14 @@ CellType of_kind(CellKind kind, CellType type, const char* name, const Caller& c
 }
 
 RecurrentParameters::RecurrentParameters(const CellType& type, int64_t input_size, int64_t H,
-                                         const RngInput& rng) {
+                                         const RngInput& rng, const char* name) {
   At at(rng.caller());
+  must_be_positive(name, "input_size", input_size);
+  must_be_positive(name, "hidden_size", H);
   double a = 1 / std::sqrt(static_cast<double>(H));
   int64_t G = type.gates();
-  auto draw = [&](const Shape& shape, const char* name) {
-    return Parameter(Tensor::uniform(shape, -a, a, rng), name);
+  auto draw = [&](const Shape& shape, const char* label) {
+    return Parameter(Tensor::uniform(shape, -a, a, rng), label);
   };
   weight_ih = draw({G * H, input_size}, "weight_ih");
   weight_hh = draw({G * H, H}, "weight_hh");
@@ -121,26 +123,16 @@ DirectionStates run_over_time(const CellType& type, const RecurrentParameters& w
   return {(o.reference ? reference::rnn : rnn)(x, start.h, w, options), {}};
 }
 
-RecurrentCell::RecurrentCell(const CellType& t, int64_t input_size, int64_t hidden_size, const RngInput& rng,
-                             const char* name)
-    : type(t) {
-  At at(rng.caller());
-  must_be_positive(name, "input_size", input_size);
-  must_be_positive(name, "hidden_size", hidden_size);
-  static_cast<RecurrentParameters&>(*this) = RecurrentParameters(t, input_size, hidden_size, rng);
-}
-
 RecurrentState RecurrentCell::step(const Input& x, const RecurrentState& state) const {
   At at(x.caller());
   const bool lstm = type.kind == CellKind::lstm, gru = type.kind == CellKind::gru;
   if (x.dims() != 2)
     fail(lstm ? "lstm_cell" : gru ? "gru_cell" : "rnn_cell", "x must be [B, input_size]: " + x.shape().str());
-  Var h = state.h.defined() ? state.h : Var(Tensor::zeros({x.size(0), hidden_size()}, x.dtype()));
   if (lstm) {
-    LstmState next = lstm_cell(x, {h, state.c}, *this);
+    LstmState next = lstm_cell(x, {state.h, state.c}, *this);
     return {next.h, next.c};
   }
-  if (gru) return {gru_cell(x, h, *this, gru_options(type)), {}};
-  return {rnn_cell(x, h, *this, {.nonlinearity = type.nonlinearity}), {}};
+  if (gru) return {gru_cell(x, state.h, *this, gru_options(type)), {}};
+  return {rnn_cell(x, state.h, *this, {.nonlinearity = type.nonlinearity}), {}};
 }
 }  // namespace gradus::nn

@@ -73,9 +73,9 @@ struct RecurrentParameters {
   /// As the ops take them.
   operator RecurrentWeights() const;
 
-  RecurrentParameters() = default;
-  /// All from U(-1/sqrt(H), 1/sqrt(H)), as PyTorch; gains 1, offsets 0.
-  RecurrentParameters(const CellType& type, int64_t input_size, int64_t hidden_size, const RngInput& rng);
+  /// All from U(-1/sqrt(H), 1/sqrt(H)), as PyTorch; gains 1, offsets 0. `name` is for errors.
+  RecurrentParameters(const CellType& type, int64_t input_size, int64_t hidden_size, const RngInput& rng,
+                      const char* name = "RecurrentParameters");
   int64_t hidden_size() const { return weight_hh.shape()[1]; }
   /// weight_ih, weight_hh, bias_ih, bias_hh, then weight_ln_ih, bias_ln_ih, weight_ln_hh, ..., weight_ln_c, or
   /// of the RNN weight_ln and bias_ln, each with the suffix.
@@ -102,10 +102,9 @@ DirectionStates run_over_time(const CellType& type, const RecurrentParameters& w
 struct RecurrentCell : RecurrentParameters {
   CellType type;
 
-  RecurrentCell() = default;
-  /// `name` is for errors.
-  RecurrentCell(const CellType& type, int64_t input_size, int64_t hidden_size, const RngInput& rng,
-                const char* name = "RecurrentCell");
+  RecurrentCell(const CellType& t, int64_t input_size, int64_t hidden_size, const RngInput& rng,
+                const char* name = "RecurrentCell")
+      : RecurrentParameters(t, input_size, hidden_size, rng, name), type(t) {}
   /// Undefined parts of the state are zeros.
   RecurrentState step(const Input& x, const RecurrentState& state = {}) const;
   /// The cell over a whole sequence x [T, B, input_size], fused where the unit is: all h [T, B, H]. With
