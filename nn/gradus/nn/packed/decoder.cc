@@ -28,8 +28,7 @@ bool is_f32(const Parameter& p) { return p.value().dtype() == DType::f32; }
 
 Tensor gathered(const Matrix& m, const Tensor& x, Team& team) {
   Tensor out({x.size(0), m.rows()}, DType::f32);
-  team.run(
-      [&](int member) { m.product(x.size(0), x.f32(), x.size(1), nullptr, out.f32(), member, team.size()); });
+  team.run([&](int member) { m.product(x.size(0), x.f32(), x.size(1), out.f32(), member, team.size()); });
   return out;
 }
 
@@ -77,25 +76,22 @@ DecoderWeights::DecoderWeights(const RecurrentDecoder& d, const Linear& output_l
   norm_hh = GateNorm(d.cell, GateNorm::states);
   b_ih = numbers(d.cell.bias_ih);
   b_hh = numbers(d.cell.bias_hh);
-  bridge_bias = numbers(d.bridge.bias);
   readout_bias = numbers(d.readout.linear.bias);
-  output_bias = numbers(output_layer.bias);
   maxout = d.readout.kind == ReadoutKind::maxout;
   const InputColumns of_cell = d.cell_columns(), of_readout = d.readout_columns();
   input = Matrix({of_cell.word, of_readout.word}, layout);
   value = Matrix({of_cell.context, of_readout.context}, layout);
   state = Matrix({d.cell.weight_hh, query_weight, of_readout.state}, layout);
   key = Matrix({key_weight}, layout);
-  bridge = Matrix({d.bridge.weight}, layout);
-  out = Matrix({output_layer.weight}, layout.of_output());
+  bridge = Matrix({d.bridge.weight}, layout, numbers(d.bridge.bias));
+  out = Matrix({output_layer.weight}, layout.of_output(), numbers(output_layer.bias));
   context = value.rows();
   readout_at = state.rows() - d.readout.linear.weight.shape()[0];
 }
 
 PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, const Annotations& source,
                              const IncrementalOptions& options)
-    : PackedSteps(weights->out, weights->output_bias,
-                  source.forward_final.size(0) * options.rows_per_sentence, options.pool),
+    : PackedSteps(weights->out, source.forward_final.size(0) * options.rows_per_sentence, options.pool),
       w_(std::move(weights)),
       sentences_(source.forward_final.size(0), options.rows_per_sentence) {
   const DecoderWeights& w = *w_;
@@ -143,9 +139,9 @@ PackedDecoder::PackedDecoder(std::shared_ptr<const DecoderWeights> weights, cons
   if (w.own) found_ = rows_of(w.value.columns());
 
   // s_0 = tanh(W_b summary + b), and what the first step needs of it.
-  w.bridge.product(B, summary.f32(), summary.size(1), w.bridge_bias, state_.f32());
+  w.bridge.product(B, summary.f32(), summary.size(1), state_.f32());
   kernels::tanh(state_.f32(), state_.f32(), B * w.H);
-  w.state.product(B, state_.f32(), w.H, nullptr, of_state_.f32());
+  w.state.product(B, state_.f32(), w.H, of_state_.f32());
   w.norm_hh(B, of_state_.f32(), w.state.rows());
   if (w.feed)
     for (int64_t b = 0; b < B; ++b) std::fill_n(input_.f32() + b * input + w.E, w.H, 0.0f);
@@ -243,12 +239,12 @@ void PackedDecoder::run_step(int member) {
       faults_[static_cast<size_t>(member)] = std::current_exception();
     }
     team_.wait();
-    w.value.product(R, found_.f32(), found_.size(1), nullptr, context_.f32(), member, members);
+    w.value.product(R, found_.f32(), found_.size(1), context_.f32(), member, members);
     team_.wait();
   };
 
   // 1. the word's products; the context, if it enters the cell
-  w.input.product(R, input_.f32(), input_.size(1), nullptr, of_input_.f32(), member, members);
+  w.input.product(R, input_.f32(), input_.size(1), of_input_.f32(), member, members);
   if (w.context_first) attend_together();
   team_.wait();
 
@@ -267,7 +263,7 @@ void PackedDecoder::run_step(int member) {
   team_.wait();
 
   // 3. its products: the readout's share, the next step's gates and query
-  w.state.product(R, state_.f32(), H, nullptr, of_state_.f32(), member, members);
+  w.state.product(R, state_.f32(), H, of_state_.f32(), member, members);
   team_.wait();
 
   // 4. the readout, or attention vector

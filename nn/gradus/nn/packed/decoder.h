@@ -32,7 +32,7 @@ struct DecoderWeights {
   int64_t context;
   const Embedding* embedding;
   GateNorm norm_ih, norm_hh;
-  const float *b_ih, *b_hh, *bridge_bias, *readout_bias, *output_bias;
+  const float *b_ih, *b_hh, *readout_bias;
   /// the readout is the larger of each two, else tanh
   bool maxout;
   Matrix input, state, value, key, bridge, out;

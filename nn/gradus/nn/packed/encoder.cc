@@ -65,7 +65,7 @@ void PackedEncoder::read(const Direction& w, bool backward, const PackedSequence
   int64_t known = 0;  // rows that have a state which is not 0
   const auto step = [&](int64_t t, const float* of_words) {
     const int64_t n = steps.count(t), old = std::min(known, n), first = steps.offset(t);
-    if (old > 0) w.hh.product(old, state, H_, nullptr, gh);
+    if (old > 0) w.hh.product(old, state, H_, gh);
     std::fill_n(gh + old * G, (n - old) * G, 0.0f);
     w.norm_hh(n, gh, G);
     kernels::gru_state(n, H_, {of_words, G, nullptr, 0, gh, G, w.b_ih, w.b_hh, state, H_}, state, H_);
@@ -83,7 +83,7 @@ void PackedEncoder::read(const Direction& w, bool backward, const PackedSequence
     const size_t group = backward ? last + 1 - k : k;
     const int64_t begin = begins[group - 1], end = begins[group];
     const int64_t first = steps.offset(begin), n = steps.offset(end) - first;
-    w.ih.product(n, x.f32() + first * I, I, nullptr, gi);
+    w.ih.product(n, x.f32() + first * I, I, gi);
     w.norm_ih(n, gi, G);
     for (int64_t i = 0; i < end - begin; ++i) {
       const int64_t t = backward ? end - 1 - i : begin + i;

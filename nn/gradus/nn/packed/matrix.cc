@@ -8,7 +8,7 @@ namespace gradus::nn::packed {
 
 using Packed = kernels::PackedMatrix<float>;
 
-Matrix::Matrix(std::vector<WeightPart> blocks, const Layout& layout) {
+Matrix::Matrix(std::vector<WeightPart> blocks, const Layout& layout, const float* bias) : bias_(bias) {
   std::erase_if(blocks, [](const WeightPart& b) { return !b.defined(); });
   if (blocks.empty()) return;
   int64_t n = 0, k = blocks[0].columns();
@@ -52,15 +52,14 @@ Matrix::Rows Matrix::rows_of(int64_t m, const float* x, int64_t stride) const {
   return {m, x, stride, &rounded};
 }
 
-void Matrix::product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member,
-                     int members) const {
+void Matrix::product(int64_t m, const float* x, int64_t x_stride, float* out, int member, int members) const {
   auto [begin, end] = columns_of(member, members);
   const Rows rows_of_x = rows_of(m, x, x_stride);
-  if (!bias && begin < end) return product_columns(begin, end, rows_of_x, false, out, rows());
+  if (!bias_ && begin < end) return product_columns(begin, end, rows_of_x, false, out, rows());
   while (begin < end) {
     int64_t next = std::min(end, column_at(begin + kBlock));
     // The bias is still in the cache when the product is added to it.
-    for (int64_t i = 0; i < m; ++i) std::copy_n(bias + begin, next - begin, out + i * rows() + begin);
+    for (int64_t i = 0; i < m; ++i) std::copy_n(bias_ + begin, next - begin, out + i * rows() + begin);
     product_columns(begin, next, rows_of_x, true, out, rows());
     begin = next;
   }

@@ -36,19 +36,19 @@ struct Layout {
 class Matrix {
  public:
   Matrix() = default;
-  /// Of the blocks that are defined, for products of some layout.rows rows of x, or any other number.
-  /// @throws Error unless all have the same number of columns.
-  Matrix(std::vector<WeightPart> blocks, const Layout& layout);
+  /// Of the blocks that are defined, for products of some layout.rows rows of x, or any other number; `bias`
+  /// [rows()], or null, must stay. @throws Error unless all have the same number of columns.
+  Matrix(std::vector<WeightPart> blocks, const Layout& layout, const float* bias = nullptr);
 
   bool defined() const { return packed_ || int8_; }
   /// columns of the result
   int64_t rows() const { return packed_ ? packed_->n() : int8_ ? int8_->n() : 0; }
   /// of x
   int64_t columns() const { return packed_ ? packed_->k() : int8_ ? int8_->k() : 0; }
+  const float* bias() const { return bias_; }
 
-  /// out [m, rows()] = x [m, k] W^T + bias (or null), rows of x `x_stride` apart; this member's columns.
-  void product(int64_t m, const float* x, int64_t x_stride, const float* bias, float* out, int member = 0,
-               int members = 1) const;
+  /// out [m, rows()] = x [m, k] W^T + the bias, rows of x `x_stride` apart; this member's columns.
+  void product(int64_t m, const float* x, int64_t x_stride, float* out, int member = 0, int members = 1) const;
 
   /// the most columns that best_of works on at once
   static constexpr int64_t kBlock = Screen::kBlock;
@@ -76,6 +76,7 @@ class Matrix {
     packed_ ? packed_->product_columns(first, end, x.m, x.x, x.stride, add, out, stride)
             : int8_->product_columns(first, end, *x.rounded, add, out, stride);
   }
+  const float* bias_ = nullptr;
   // One of the two.
   std::optional<kernels::PackedMatrix<float>> packed_;
   std::optional<kernels::Int8Matrix> int8_;

@@ -49,7 +49,7 @@ void PackedSteps::prepare_best(const std::vector<int32_t>& never) {
   const int64_t V = output_.rows();
   never_ = never;
   bias_ = Tensor::zeros({V});
-  if (output_bias_) std::copy_n(output_bias_, V, bias_.f32());
+  if (output_.bias()) std::copy_n(output_.bias(), V, bias_.f32());
   for (int32_t v : never)
     if (v >= 0 && v < V) bias_.f32()[v] = kNone;
   for (first_ = 0; std::find(never.begin(), never.end(), first_) != never.end();) ++first_;
@@ -64,7 +64,7 @@ void PackedSteps::prepare_best(const std::vector<int32_t>& never) {
 void PackedSteps::finish(const float* x, int64_t x_stride, int member) {
   if (end_ == End::readouts) return;
   if (end_ == End::logits)
-    return output_.product(R_, x, x_stride, output_bias_, logits_.f32(), member, team_.size());
+    return output_.product(R_, x, x_stride, logits_.f32(), member, team_.size());
   float* top = top_.f32() + member * most_;
   int32_t* best = best_.i32() + member * most_;
   std::fill_n(top, R_, kNone);

@@ -19,9 +19,9 @@ class PackedSteps : public IncrementalDecoder {
   bool can_join() const final { return true; }
 
  protected:
-  /// Up to `most` rows; logits are x W^T + bias (null: none).
-  PackedSteps(const Matrix& output, const float* bias, int64_t most, ThreadPool* pool)
-      : team_(pool), most_(most), output_(output), output_bias_(bias) {}
+  /// Up to `most` rows.
+  PackedSteps(const Matrix& output, int64_t most, ThreadPool* pool)
+      : team_(pool), most_(most), output_(output) {}
   /// previous i32 [R] -> x [R, k]. Each member of the team ends it with `finish`.
   virtual Tensor run(const Tensor& previous) = 0;
   void finish(const float* x, int64_t x_stride, int member);
@@ -38,7 +38,6 @@ class PackedSteps : public IncrementalDecoder {
   Tensor run_to(End end, const Tensor& previous);
 
   const Matrix& output_;
-  const float* output_bias_;
   // Of this step.
   End end_ = End::logits;
   std::vector<int32_t> never_;

@@ -15,20 +15,19 @@ namespace gradus::nn::packed {
 namespace {
 
 using Norm = TransformerWeights::Norm;
-using Product = TransformerWeights::Product;
 
 Norm norm_of(const LayerNorm& n) {
   return {n.weight.value().f32(), n.bias.value().f32(), static_cast<float>(n.eps)};
 }
 
 // Rows begin .. end - 1 of a weight and its bias.
-Product rows_of(const Parameter& weight, const Parameter& bias, int64_t begin, int64_t end,
-                const Layout& layout) {
-  return {Matrix({WeightPart::of_rows(weight, begin, end)}, layout),
-          bias.defined() ? bias.value().f32() + begin : nullptr};
+Matrix rows_of(const Parameter& weight, const Parameter& bias, int64_t begin, int64_t end,
+               const Layout& layout) {
+  return Matrix({WeightPart::of_rows(weight, begin, end)}, layout,
+                bias.defined() ? bias.value().f32() + begin : nullptr);
 }
 
-Product whole(const Linear& l, const Layout& layout) {
+Matrix whole(const Linear& l, const Layout& layout) {
   return rows_of(l.weight, l.bias, 0, l.weight.shape()[0], layout);
 }
 
@@ -100,8 +99,8 @@ const Tensor& PackedTransformer::normed(const std::optional<Norm>& norm, const S
   return norm ? normed_ : x_;
 }
 
-void PackedTransformer::multiply(const Product& p, int64_t R, const Tensor& x, const Tensor& to, int member) {
-  p.matrix.product(R, x.f32(), x.size(1), p.bias, to.f32(), member, team_.size());
+void PackedTransformer::multiply(const Matrix& m, int64_t R, const Tensor& x, const Tensor& to, int member) {
+  m.product(R, x.f32(), x.size(1), to.f32(), member, team_.size());
   team_.wait();
 }
 
@@ -151,8 +150,7 @@ void PackedTransformer::feed_forward(const TransformerWeights::FeedForward& part
 PackedTransformer::PackedTransformer(const TransformerSeq2Seq& model,
                                      std::shared_ptr<const TransformerWeights> weights, const Tensor& source,
                                      const Tensor& lengths, const IncrementalOptions& options)
-    : PackedSteps(weights->out.matrix, weights->out.bias, source.size(1) * options.rows_per_sentence,
-                  options.pool),
+    : PackedSteps(weights->out, source.size(1) * options.rows_per_sentence, options.pool),
       model_(model),
       w_(std::move(weights)),
       sentences_(source.size(1), options.rows_per_sentence),
@@ -213,10 +211,8 @@ void PackedTransformer::read(const Tensor& ids, const Tensor& lengths, int64_t f
       feed_forward(l.forward, R, member);
     }
     const float* out = normed(w.encoder_norm, Share(R, member, team_.size())).f32();
-    for (size_t i = 0; i < memory.size(); ++i) {
-      const Product& p = w.decoder[i].memory;
-      p.matrix.product(R, out, E, p.bias, memory[i].f32(), member, team_.size());
-    }
+    for (size_t i = 0; i < memory.size(); ++i)
+      w.decoder[i].memory.product(R, out, E, memory[i].f32(), member, team_.size());
   });
   for (size_t b = 0; b + 1 < begin.size(); ++b) {
     sources_.emplace_back();

@@ -14,15 +14,10 @@ struct TransformerWeights {
     const float *weight, *bias;
     float eps;
   };
-  struct Product {
-    Matrix matrix;
-    /// null: none
-    const float* bias;
-  };
   /// Two products of a layer. Of attention `in` gives queries, keys and values [3E, E], or queries alone where
   /// the source is looked at; of a feed-forward part it is [F, E].
   struct Part {
-    Product in, out;
+    Matrix in, out;
     Norm norm;
   };
   struct FeedForward : Part {
@@ -35,7 +30,7 @@ struct TransformerWeights {
   struct DecoderLayer {
     Part own, source;
     /// keys and values of the source [2E, E]
-    Product memory;
+    Matrix memory;
     FeedForward forward;
   };
 
@@ -47,7 +42,7 @@ struct TransformerWeights {
   std::vector<DecoderLayer> decoder;
   /// after the last layer
   std::optional<Norm> encoder_norm, decoder_norm;
-  Product out;
+  Matrix out;
 
   /// False when there is no such form of it: not f32.
   static bool fits(const TransformerSeq2Seq& model);
@@ -85,8 +80,7 @@ class PackedTransformer : public PackedSteps {
   const Tensor& normed(const std::optional<TransformerWeights::Norm>& norm, const Share& rows);
   void normalise(const TransformerWeights::Norm& norm, const Tensor& from, const Tensor& to,
                  const Share& rows);
-  void multiply(const TransformerWeights::Product& p, int64_t R, const Tensor& x, const Tensor& to,
-                int member);
+  void multiply(const Matrix& m, int64_t R, const Tensor& x, const Tensor& to, int member);
   float* projected(int64_t r) const { return projected_.f32() + r * 3 * w_->E; }
 
   const TransformerSeq2Seq& model_;
