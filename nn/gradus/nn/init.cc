@@ -6,9 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include <gradus/kernels/random.h>
 #include <gradus/nn/check.h>
-#include <gradus/numeric.h>
 
 namespace gradus::nn::init {
 namespace {
@@ -63,18 +61,13 @@ void constant_(Parameter& p, double value) {
 void uniform_(Parameter& p, double low, double high, const RngInput& rng) {
   At at(rng.caller());
   if (!(low <= high)) fail("uniform_", fmt::format("low must not be above high: {}, {}", low, high));
-  p.update([&](const Tensor& t) {
-    visit_floating(t, "uniform_", [&](auto* to) { kernels::fill_uniform(rng, low, high, to, t.numel()); });
-  });
+  p.assign(Tensor::uniform(p.shape(), low, high, rng, p.value().dtype()));
 }
 
 void normal_(Parameter& p, double mean, double deviation, const RngInput& rng) {
   At at(rng.caller());
   must_not_be_negative("normal_", "deviation", deviation);
-  p.update([&](const Tensor& t) {
-    visit_floating(t, "normal_",
-                   [&](auto* to) { kernels::fill_normal(rng, mean, deviation, to, t.numel()); });
-  });
+  p.assign(Tensor::normal(p.shape(), mean, deviation, rng, p.value().dtype()));
 }
 
 double calculate_gain(const std::string& nonlinearity, double slope) {

@@ -5,14 +5,14 @@
 #include <gradus/autograd.h>
 #include <gradus/random.h>
 
-// Starting values, under the names of torch.nn.init. All work in place on a Parameter of either element type
+// Starting values, under the names of torch.nn.init. All take a Parameter of either element type
 // and draw in double, so that f32 and f64 models of one seed start from the same numbers up to rounding. A
 // weight is [out, in]: fan_in = in, fan_out = out, both times the size of further axes.
 // @throws Error "[xavier_uniform_] needs a weight [out, in, ...]: [3]".
 
 namespace gradus::nn::init {
 
-/// @throws Error "[update] the parameter is undefined"; what looks at fans names its shape, [].
+/// @throws Error "[update] the parameter is undefined", or [assign]; what looks at fans names its shape, [].
 void zeros_(Parameter& p);
 void constant_(Parameter& p, double value);
 void uniform_(Parameter& p, double low, double high, const RngInput& rng);
