@@ -114,6 +114,11 @@ TEST_CASE("a Transformer with packed weights equals its layers step by step, thr
     choose({2});
     go(3);
     CHECK(error_of([&] { a->select({1}); }) == "[select] rows are 0 .. 0: 1");
+    choose({});  // nobody goes on
+    go(2);
+    auto none = packed->start(in.ids, in.lengths);
+    none->select({});  // before its first word
+    CHECK(none->step(Tensor({0}, DType::i32)).shape() == Shape{0, kWords});
   }
 }
 

@@ -237,7 +237,7 @@ void PackedTransformer::make_room(int64_t words) {
 Tensor PackedTransformer::run(const Tensor& previous) {
   {
     NoGrad guard;
-    make_room(*std::max_element(said_.begin(), said_.end()) + 1);
+    for (int64_t t : said_) make_room(t + 1);
     Tensor position;
     for (int64_t r = 0; r < R_; ++r) {
       const int64_t t = said_[static_cast<size_t>(r)], before = r > 0 ? said_[static_cast<size_t>(r) - 1] : -1;
