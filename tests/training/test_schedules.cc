@@ -114,6 +114,12 @@ TEST_CASE("a scheduler's state goes on where it was") {
   CHECK(error_of([&] {
           second.load_state_dict({{"t", Tensor::zeros({2})}, {"base_lrs", Tensor::full({1}, 9)}});
         }) != "");
+  CHECK(error_of([&] {
+          second.load_state_dict({{"t", Tensor::full({}, std::nan(""))}, {"base_lrs", Tensor::full({1}, 9)}});
+        }) == "[Scheduler] lr must be finite: nan");
+  CHECK(error_of([&] {
+          second.load_state_dict({{"t", Tensor::scalar(1)}, {"base_lrs", Tensor::full({1}, -1)}});
+        }).find("[Scheduler] lr must not be negative: -") == 0);
   second.step();
   first.step();
   CHECK(b.lr() == a.lr());  // what was refused changed nothing

@@ -96,8 +96,10 @@ void Scheduler::load_state_dict(const StateDict& dict) {
   std::vector<Tensor> found = entries("Scheduler", dict, {"t", "base_lrs"});
   if (found[1].numel() != static_cast<int64_t>(base_.size()))
     refuse("Scheduler", "the saved state has {} groups, the optimizer {}", found[1].numel(), base_.size());
-  const double t = found[0].item();  // all that may be refused comes before the first change
-  base_ = found[1].to_vector();
+  const double t = found[0].item();
+  std::vector<double> base = found[1].to_vector();
+  for (double b : base) must_not_be_negative("Scheduler", "lr", schedule_(b, t));  // before the first change
+  base_ = std::move(base);
   step_to(t);
 }
 
