@@ -281,6 +281,12 @@ TEST_CASE("what a search cannot be told is an error") {
     return error_of([&] { found(*all[0], options); });
   };
   CHECK(told({{}, {}}).find("[translate] options.sentences has 2 entries for 3 sentences") == 0);
+  ThreadPool pool(2);  // it is not about some thread's share
+  nn::SearchOptions shared{.pool = &pool};
+  shared.sentences.resize(7);
+  CHECK(error_of([&] {
+          nn::translate(*all[0], Tensor::full({4, 8}, 4, DType::i32), Tensor::full({8}, 4, DType::i32), shared);
+        }).find("[translate] options.sentences has 7 entries for 8 sentences") == 0);
   CHECK(told({{.prefix = {nn::kPad}}, {}, {}}).find("[translate] no translation has the word 1") == 0);
   CHECK(told({{.prefix = {-1}}, {}, {}}).find("[translate] no translation has the word -1") == 0);
   CHECK(told({{.prefix = {8}}, {}, {}}).find("there is no word 8: the vocabulary has 8") !=

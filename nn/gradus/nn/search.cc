@@ -31,7 +31,7 @@ class Beam {
         places_(start_ && options.together > 0 ? std::min(options.together, B_) : B_),
         scored_(options.scores || options.beam_size > 1 || options.watch || options.min_length > 0 ||
                 options.no_repeat_ngram > 0) {
-    options.check();
+    options.check(B_);
     take_sentences();
     for (int64_t b = 0; b < B_; ++b) {
       limit_.push_back(max_target_length(lengths.i32()[b], options));
@@ -128,8 +128,6 @@ class Beam {
 
   void take_sentences() {
     if (options_.sentences.empty()) options_.sentences.resize(static_cast<size_t>(B_));
-    if (static_cast<int64_t>(options_.sentences.size()) != B_)
-      refuse("translate", "options.sentences has {} entries for {} sentences", options_.sentences.size(), B_);
     for (const SentenceSearch& own : options_.sentences) {
       if (own.seed && !own.required.empty())
         fail("translate", "phrases can be required of a search, not of words that are drawn");

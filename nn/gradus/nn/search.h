@@ -85,8 +85,8 @@ struct SearchOptions {
   /// hypotheses without </s> are lost. With it the sentences are not divided among threads.
   std::function<bool(const SearchStep&)> watch = {};
 
-  /// @throws Error "[translate] beam_size must be at least 1: 0" and the like.
-  void check() const;
+  /// @throws Error "[translate] beam_size must be at least 1: 0" and the like, for so many sentences.
+  void check(int64_t of) const;
 };
 
 /// Target words at most, for a source of so many words.

@@ -5,12 +5,14 @@
 
 namespace gradus::nn {
 
-void SearchOptions::check() const {
+void SearchOptions::check(int64_t of) const {
   constexpr int64_t kMostRows = 1000;  // of a sentence; candidates grow with their square
   if (beam_size < 1) fail("translate", "beam_size must be at least 1: " + std::to_string(beam_size));
   if (beam_size > kMostRows) refuse("translate", "beam_size must be at most {}: {}", kMostRows, beam_size);
   if (min_length < 0 || max_length < 0 || no_repeat_ngram < 0 || exact_stop < 0 || together < 0)
     fail("translate", "min_length, max_length, no_repeat_ngram, exact_stop and together must be at least 0");
+  if (!sentences.empty() && static_cast<int64_t>(sentences.size()) != of)
+    refuse("translate", "options.sentences has {} entries for {} sentences", sentences.size(), of);
   sampling.check();
 }
 
@@ -68,7 +70,7 @@ std::vector<std::vector<Hypothesis>> translate(const Generator& generator, const
                                                const Tensor& lengths, const SearchOptions& options) {
   At at(source_ids.caller());
   const Tensor& source = source_ids.value();
-  options.check();
+  options.check(lengths.numel());
   if (source.dtype() != DType::i32 || source.dims() != 2 || lengths.dtype() != DType::i32 ||
       lengths.shape() != Shape{source.size(1)})
     refuse("translate", "sources must be i32 [S, B] and lengths i32 [B]: {} and {}", source.shape(),
