@@ -101,6 +101,28 @@ TEST_CASE("every backward that the library records is that of some case") {
   CHECK(names.size() > 35);
 }
 
+TEST_CASE("an op refuses operands of two element types") {
+  for (const OpCase& c : op_cases()) {
+    const std::vector<Tensor> given = sample_inputs(c, DType::f64);
+    for (size_t i = 0; i < given.size(); ++i) {
+      if (!is_floating(given[i].dtype())) continue;
+      CAPTURE(c.name);
+      CAPTURE(i);
+      std::vector<Var> args(given.begin(), given.end());
+      args[i] = given[i].to(DType::f32);
+      const bool others =
+          std::any_of(args.begin(), args.end(), [](auto& x) { return x.dtype() == DType::f64; });
+      std::string error;
+      try {
+        c.op(args);
+      } catch (const Error& e) {
+        error = e.what();
+      }
+      CHECK(std::regex_search(error, std::regex("element types,? must agree")) == others);
+    }
+  }
+}
+
 TEST_CASE("an op looks at its arguments and leaves them alone") {
   for (const OpCase& c : op_cases()) {
     CAPTURE(c.name);

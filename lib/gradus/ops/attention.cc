@@ -107,6 +107,7 @@ struct Step {
 
 AttentionStep attend(const char* op, const std::vector<Var>& inputs, const Tensor& mask, double scale) {
   const Var &query = inputs[0], &keys = inputs[1], &annotations = inputs[2];
+  for (const Var& x : inputs) check_operands(query, x, op);
   if (keys.dims() != 3 || annotations.dims() != 3 || keys.size(0) != annotations.size(0) ||
       keys.size(1) != annotations.size(1))
     refuse(op, "keys must be [S, B, A] and annotations [S, B, D]: keys {}, annotations {}", keys.shape(),

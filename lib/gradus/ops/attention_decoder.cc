@@ -56,11 +56,6 @@ struct Sizes {
   int64_t T, B, E, H, S, A, D;
 };
 
-void must_be(const char* what, const Var& v, const Shape& wanted) {
-  if (v.defined() && v.shape() != wanted)
-    refuse("attention_decoder", "{} must be {}: {}", what, wanted, v.shape());
-}
-
 Sizes check(const AttentionDecoderInputs& in, const Tensor& mask, const Tensor& lengths) {
   if (in.y.dims() != 3 || in.annotations.dims() != 3 || in.keys.dims() != 3 || in.s0.dims() != 2)
     refuse("attention_decoder",
@@ -68,6 +63,11 @@ Sizes check(const AttentionDecoderInputs& in, const Tensor& mask, const Tensor& 
            in.y.shape(), in.s0.shape(), in.keys.shape(), in.annotations.shape());
   Sizes s{in.y.size(0),    in.y.size(1),    in.y.size(2),          in.s0.size(1),
           in.keys.size(0), in.keys.size(2), in.annotations.size(2)};
+  auto must_be = [&](const char* what, const Var& v, const Shape& wanted) {
+    if (!v.defined()) return;
+    if (v.shape() != wanted) refuse("attention_decoder", "{} must be {}: {}", what, wanted, v.shape());
+    check_types("attention_decoder", in.y.dtype(), v.dtype());
+  };
   must_be("s0", in.s0, {s.B, s.H});
   must_be("keys", in.keys, {s.S, s.B, s.A});
   must_be("annotations", in.annotations, {s.S, s.B, s.D});

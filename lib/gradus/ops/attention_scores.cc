@@ -43,8 +43,9 @@ void check(const char* op, const char* query_name, const Var& query, const Var& 
 }  // namespace
 
 Var additive_scores(const Input& u, const Var& keys, const Var& v) {
-  At at(u.caller());
   const char* op = "additive_scores";
+  CheckedAt at(u, keys, op);
+  check_operands(keys, v, op);
   check(op, "u", u, keys);
   int64_t S = keys.size(0), B = keys.size(1), A = keys.size(2);
   if (v.shape() != Shape{A}) refuse(op, "v must be [A] = [{}]: {}", A, v.shape());
@@ -80,8 +81,8 @@ Var additive_scores(const Input& u, const Var& keys, const Var& v) {
 }
 
 Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
-  At at(q.caller());
   const char* op = "multiplicative_scores";
+  CheckedAt at(q, keys, op);
   check(op, "q", q, keys);
   int64_t S = keys.size(0), B = keys.size(1), A = keys.size(2);
   Tensor e({B, S}, keys.dtype());
@@ -111,8 +112,8 @@ Var multiplicative_scores(const Input& q, const Var& keys, double scale) {
 }
 
 Var weighted_sum(const Input& weights, const Var& annotations, const Tensor& mask) {
-  At at(weights.caller());
   const char* op = "weighted_sum";
+  CheckedAt at(weights, annotations, op);
   if (annotations.dims() != 3 || weights.shape() != Shape{annotations.size(1), annotations.size(0)})
     refuse(op, "weights must be [B, S] and annotations [S, B, D]: {}, {}", weights.shape(),
            annotations.shape());
