@@ -112,5 +112,7 @@ TEST_CASE("softmax: what is refused") {
   CHECK(op_error_of([] { log_softmax(random({2, 4}), {.mask = Tensor::ones({2, 4})}); }) ==
         "[log_softmax] mask must be u8: f32");
   CHECK(op_error_of([] { softmax(Tensor::from_ids({2}, {1, 2})); }) ==
-        "[softmax] needs f32 or f64 numbers: i32");
+        "[softmax] needs f32 or f64 numbers: i32 [2]");
+  CHECK(op_error_of([] { log_softmax(Var()); }) ==
+        "[log_softmax] the input is undefined; hint: moved from, or never computed?");
 }

@@ -93,7 +93,7 @@ namespace {
 template <class Forward, class Backward>
 Var by_rows(const char* op, const Input& x, const SoftmaxOptions& options, Forward forward,
             Backward backward) {
-  At at(x.caller());
+  CheckedAt at(x, op);
   Rows rows(x.shape(), x.shape().axis(options.axis, op));
   Tensor mask = mask_rows(rows, options.mask, x.shape(), op);
   auto run = [&](auto* in, auto* out, int64_t) {
