@@ -64,14 +64,12 @@ Parts parts(const Var& x, const SoftmaxOptions& options) {
   Tensor mask = options.mask.defined() ? broadcast_to(options.mask, x.shape(), "softmax")
                                        : Tensor::ones(x.shape(), DType::u8);
   ReduceOptions along{.axes = {options.axis}, .keep_dims = true};
-  Tensor nothing = Tensor::zeros(x.shape(), x.dtype());
-  Tensor lowest = Tensor::full(x.shape(), -std::numeric_limits<double>::infinity(), x.dtype());
+  constexpr double lowest = -std::numeric_limits<double>::infinity();
   Var top = max(where(mask, x.value(), lowest), along);  // constant: it cancels
-  Var shifted = where(mask, x - stop_gradient(top), nothing);
+  Var shifted = where(mask, x - top, 0);
   Var real = mask.to(x.dtype());
   Var e = exp(shifted) * real;
-  Tensor empty = map(max(real, along).value(), [](auto any) { return 1 - any; });
-  return {shifted, e, sum(e, along) + empty, mask};
+  return {shifted, e, sum(e, along) + (1 - max(real, along)), mask};
 }
 
 Var softmax(const Var& x, const SoftmaxOptions& options) {
@@ -81,7 +79,7 @@ Var softmax(const Var& x, const SoftmaxOptions& options) {
 
 Var log_softmax(const Var& x, const SoftmaxOptions& options) {
   Parts p = parts(x, options);
-  return where(p.mask, p.shifted - log(p.total), Tensor::zeros(x.shape(), x.dtype()));
+  return where(p.mask, p.shifted - log(p.total), 0);
 }
 
 }  // namespace
