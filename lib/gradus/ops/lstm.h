@@ -17,6 +17,7 @@ struct LstmOptions {
 /// A state, or the last one: [B, H] each.
 struct LstmState {
   Var h, c;
+  std::vector<Var> vars() const { return {h, c}; }
 };
 
 struct LstmStates {

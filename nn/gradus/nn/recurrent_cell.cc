@@ -116,7 +116,7 @@ DirectionStates run_over_time(const CellType& type, const RecurrentParameters& w
   At at(x.caller());
   if (type.kind == CellKind::lstm)
     return (o.reference ? reference::lstm : lstm)(
-        x, {start.h, start.c}, w, {.reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask});
+        x, start, w, {.reverse = o.reverse, .lengths = o.lengths, .state_mask = o.state_mask});
   if (type.kind == CellKind::gru)
     return {(o.reference ? reference::gru : gru)(x, start.h, w, gru_options(type, o)), {}};
   const RnnOptions options{type.nonlinearity, o.reverse, o.lengths, o.state_mask};
@@ -128,10 +128,7 @@ RecurrentState RecurrentCell::step(const Input& x, const RecurrentState& state) 
   const bool lstm = type.kind == CellKind::lstm, gru = type.kind == CellKind::gru;
   if (x.dims() != 2)
     fail(lstm ? "lstm_cell" : gru ? "gru_cell" : "rnn_cell", "x must be [B, input_size]: " + x.shape().str());
-  if (lstm) {
-    LstmState next = lstm_cell(x, {state.h, state.c}, *this);
-    return {next.h, next.c};
-  }
+  if (lstm) return lstm_cell(x, state, *this);
   if (gru) return {gru_cell(x, state.h, *this, gru_options(type)), {}};
   return {rnn_cell(x, state.h, *this, {.nonlinearity = type.nonlinearity}), {}};
 }

@@ -51,10 +51,7 @@ std::string cell_name(CellType type);
 CellType of_kind(CellKind kind, CellType type, const char* name, const Caller& caller);
 
 /// h [B, H], and c [B, H] of an LSTM; undefined parts are zeros.
-struct RecurrentState {
-  Var h, c;
-  std::vector<Var> vars() const { return {h, c}; }
-};
+using RecurrentState = LstmState;
 
 /// One direction of one layer, G gates stacked: 1 (RNN), 3 (GRU: r, z, n), 4 (LSTM: i, f, g, o).
 struct RecurrentParameters {
