@@ -16,26 +16,23 @@ Var Positions::operator()(const Input& x, int64_t first) const {
   return x + reshape(p, {p.size(0), 1, p.size(1)});
 }
 
-Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t E, DType dtype) {
-  Tensor out({count, E}, dtype);
-  for (int64_t e = 0; e < E; ++e) {
-    double frequency = std::pow(10000.0, -static_cast<double>(e / 2 * 2) / static_cast<double>(E));
-    for (int64_t t = 0; t < count; ++t) {
-      double angle = static_cast<double>(first + t) * frequency;
-      out.set(t * E + e, e % 2 == 0 ? std::sin(angle) : std::cos(angle));
-    }
-  }
-  return out;
-}
-
 SinusoidalPositions::SinusoidalPositions(int64_t E) : embedding_dim(E) {
   must_be_positive("SinusoidalPositions", "embedding_dim", E);
-  table = sinusoidal_positions(0, 256, E);
+  table = SinusoidalPositions::rows(0, 256, DType::f32).value();
 }
 
 Var SinusoidalPositions::rows(int64_t first, int64_t count, DType dtype) const {
-  if (dtype == table.dtype() && first + count <= table.size(0)) return table.rows(first, first + count);
-  return sinusoidal_positions(first, count, embedding_dim, dtype);
+  if (table.defined() && dtype == table.dtype() && first + count <= table.size(0))
+    return table.rows(first, first + count);
+  Tensor out({count, embedding_dim}, dtype);
+  for (int64_t e = 0; e < embedding_dim; ++e) {
+    double frequency = std::pow(10000.0, -static_cast<double>(e / 2 * 2) / static_cast<double>(embedding_dim));
+    for (int64_t t = 0; t < count; ++t) {
+      double angle = static_cast<double>(first + t) * frequency;
+      out.set(t * embedding_dim + e, e % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+  }
+  return out;
 }
 
 LearnedPositions::LearnedPositions(int64_t max_positions, int64_t E, const RngInput& rng) {

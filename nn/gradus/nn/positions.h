@@ -21,8 +21,6 @@ class Positions {
 
 /// [count, E] (Vaswani et al. 2017, section 3.5), nothing to learn and no last position:
 ///   p[t, 2i] = sin(t / 10000^(2i / E))      p[t, 2i + 1] = cos(t / 10000^(2i / E))
-Tensor sinusoidal_positions(int64_t first, int64_t count, int64_t E, DType dtype = DType::f32);
-
 struct SinusoidalPositions : Positions {
   int64_t embedding_dim;
   /// f32, the first 256; what lies beyond is worked out at each call
