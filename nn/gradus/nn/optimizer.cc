@@ -7,7 +7,6 @@
 #include <functional>
 #include <numeric>
 
-#include <gradus/kernels/elementwise.h>
 #include <gradus/nn/check.h>
 #include <gradus/ops/operands.h>
 
