@@ -265,6 +265,10 @@ TEST_CASE("the layer-normalised ops say what they need") {
   CHECK(error_of([&] { rnn(x, {}, w); }) ==
         "[layer_norm_rnn] this unit has no norm_hh: weight [4], bias none");
   w.norm_hh = {};
+  w.norm_ih = {{}, four};  // an offset alone is not passed over
+  CHECK(error_of([&] { rnn(x, {}, w); }) ==
+        "[layer_norm_rnn] norm_ih must be [hidden_size] = [4]: weight none, bias [4]");
+  w.norm_ih = {};
   w.norm_ih.weight = Tensor::ones({4}, DType::f64);
   CHECK(error_of([&] { rnn(x, {}, w); }) == "[layer_norm_rnn] element types must agree: f32 and f64");
 }

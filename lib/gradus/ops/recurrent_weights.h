@@ -18,7 +18,9 @@ struct RecurrentWeights {
   NormWeights norm_ih = {}, norm_hh = {}, norm_c = {};
 
   bool normalised() const {
-    return norm_ih.weight.defined() || norm_hh.weight.defined() || norm_c.weight.defined();
+    for (const NormWeights* norm : {&norm_ih, &norm_hh, &norm_c})
+      if (norm->weight.defined() || norm->bias.defined()) return true;
+    return false;
   }
 };
 
