@@ -7,7 +7,6 @@
 #include <gradus/nn/decoder.h>
 #include <gradus/nn/sampling.h>
 #include <gradus/ops/attention.h>
-#include <gradus/ops/shape.h>
 
 namespace gradus::nn {
 namespace {
