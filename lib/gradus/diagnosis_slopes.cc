@@ -81,14 +81,13 @@ class Reading {
         Place p{k, e.element(c), e.a(k, c), e.b(k, c)};
         if (std::abs(p.yours) <= nothing() && std::abs(p.right) <= nothing()) continue;
         (alike_ && e.each_output && k != p.n ? beside_ : own_).push_back(p);
-        if (!std::isfinite(p.yours)) finite_ = false;
+        all_.push_back(p);
       }
-    all_ = own_;
-    all_.insert(all_.end(), beside_.begin(), beside_.end());
+    axes_ = axes_of(&Place::right);
   }
 
   std::optional<Finding> find() const {
-    if (!finite_) return {};
+    if (!std::ranges::all_of(all_, [](const Place& p) { return std::isfinite(p.yours); })) return {};
     using R = Reading;
     using Rules = std::vector<std::optional<Finding> (R::*)() const>;
     const Rules for_elements{&R::by_factor, &R::by_product, &R::by_own, &R::by_invariant};
@@ -225,22 +224,26 @@ class Reading {
   int64_t place(int64_t position, int axis) const { return along(e_.in, axis, position); }
 
   std::optional<Finding> by_axis() const {
-    std::vector<int> yours = axes_of(&Place::yours), right = axes_of(&Place::right);
-    if (yours.size() != 1 || right.size() != 1 || yours == right) return {};
-    return Finding(Mistake::wrong_axis, "it sums along axis {}, and must along axis {}", yours[0], right[0]);
+    std::vector<int> yours = axes_of(&Place::yours);
+    if (yours.size() != 1 || axes_.size() != 1 || yours == axes_) return {};
+    return Finding(Mistake::wrong_axis, "it sums along axis {}, and must along axis {}", yours[0], axes_[0]);
   }
 
-  // Where the row begins that the element stands in.
-  int64_t row_of(int64_t position, const std::vector<int>& axes) const {
-    for (int axis : axes) position -= place(position, axis) * e_.in.stride(axis);
-    return position;
+  // Where the row begins that the element stands in. It lies along axes_.
+  size_t row(int64_t position) const {
+    for (int axis : axes_) position -= place(position, axis) * e_.in.stride(axis);
+    return static_cast<size_t>(position);
   }
+  std::string line_of(int axis) const {
+    if (axis + 1 == e_.in.dims()) return "row";
+    return e_.in.dims() == 2 ? "column" : fmt::format("line along axis {}", axis);
+  }
+  std::string row_name() const { return axes_.size() == 1 ? line_of(axes_[0]) : "row"; }
 
   // yours = right times a number for each row.
   std::optional<Finding> by_row() const {
-    const std::vector<int> axes = axes_of(&Place::right);
-    std::map<int64_t, Places> rows;
-    for (const Place& p : all_) rows[row_of(p.k, axes)].push_back(p);
+    std::map<size_t, Places> rows;
+    for (const Place& p : all_) rows[row(p.k)].push_back(p);
     double low = INFINITY, high = -INFINITY;
     for (const auto& [first, places] : rows) {
       const double c = constant(places, nullptr, nullptr);
@@ -251,17 +254,15 @@ class Reading {
     }
     if (rows.size() < 2) return {};
     return Finding(Mistake::slope,
-                   "it is right but for a factor of each row, from {:.3g} to {:.3g}: is a division by the "
-                   "row's sum, length or deviation missing?",
-                   low, high);
+                   "it is right but for a factor of each {0}, from {1:.3g} to {2:.3g}: is a division by the "
+                   "{0}'s sum, length or deviation missing?",
+                   row_name(), low, high);
   }
 
   // Of dx = ... - v (dy . u) this term: missing, with the wrong sign, or of another size. What is missing at
   // (k, n) is then u_k v_n times one number a row.
   std::optional<Finding> by_term() const {
-    std::vector<int> axes = axes_of(&Place::right);
-    if (axes.empty()) return {};
-    auto row = [&](int64_t position) { return static_cast<size_t>(row_of(position, axes)); };
+    if (axes_.empty()) return {};
     const std::pair<std::string, std::function<double(int64_t)>> weights[] = {
         {"", [](int64_t) { return 1.0; }},
         {"y", [&](int64_t i) { return y(i); }},
@@ -281,12 +282,12 @@ class Reading {
                            (u_name.empty() ? "sum(dy)" : "(dy . " + u_name + ")");
         if (std::ranges::all_of(beside_, [&](const Place& p) { return near(p.yours, -p.right); }))
           return finding(
-              "{} has the wrong sign: what is averaged over a row is added (+) where it must be subtracted "
+              "{} has the wrong sign: what is averaged over a {} is added (+) where it must be subtracted "
               "(-), or the other way round",
-              term);
+              term, row_name());
         const bool missing = std::ranges::all_of(beside_, [&](const Place& p) { return near(p.yours, 0); });
         return finding(
-            "{}, summed over a row, is missing{}", term,
+            "{}, summed over a {}, is missing{}", term, row_name(),
             missing ? ": raising one element moves the results of the others" : " or of the wrong size");
       }
     return {};
@@ -296,10 +297,8 @@ class Reading {
   std::optional<Finding> by_own() const {
     auto equal = [&](const Place& p) { return near(p.yours, p.right); };
     if ((!e_.each_output && alike_) || own_.size() < 3 || !std::ranges::all_of(beside_, equal)) return {};
-    const std::string what = beside_.empty()
-                                 ? "it is"
-                                 : "what the elements of a row send each other is right; what each "
-                                   "sends itself, before the sum, is";
+    std::string what = "what the elements of a " + row_name() + " send each other is right; what each sends ";
+    what = beside_.empty() ? "it is" : what + "itself, before the sum, is";
     std::vector<Factor> known = factors(own_, false);
     known.push_back({"1", std::vector<double>(own_.size(), 1)});
     for (double sign : {1.0, -1.0})
@@ -320,8 +319,8 @@ class Reading {
 
   // Of what goes from one element to the others: the numbers that weigh dy in the sum, and those of the sum.
   std::optional<Finding> by_weights() const {
-    if (auto found = by_factors(beside_, true, "within the sum over a row it")) return found;
-    return by_factors(beside_, false, "the sum over a row");
+    if (auto found = by_factors(beside_, true, "within the sum over a " + row_name() + " it")) return found;
+    return by_factors(beside_, false, "the sum over a " + row_name());
   }
 
   // What does not change the result cannot be where the gradient points: adding a number to a whole row, or
@@ -354,7 +353,7 @@ class Reading {
         }
         if (!holds || broken < 0) continue;
         const bool last = axis == e_.in.dims() - 1, flat = last || e_.in.dims() == 2;
-        std::string line = last ? "row" : flat ? "column" : fmt::format("line along axis {}", axis), at;
+        std::string line = line_of(axis), at;
         if (e_.in.dims() > 1) at = (flat ? " " : " from number ") + std::to_string(broken / (last ? n : 1));
         return Finding(
             Mistake::invariant,
@@ -370,9 +369,10 @@ class Reading {
 
   const Evidence& e_;
   const std::vector<Evidence>& others_;
-  bool alike_, finite_ = true;
-  // On the diagonal of a Jacobian of equal shapes, or all; beside it; and both one after the other.
+  bool alike_;
+  // On the diagonal of a Jacobian of equal shapes, or all; beside it; and both.
   Places own_, beside_, all_;
+  std::vector<int> axes_;  // along which elements reach others
 };
 
 }  // namespace
