@@ -38,6 +38,7 @@ Var causal(const In& in, int64_t ahead) {
 enum class PairSlip {
   no_scale,
   scale_twice,
+  scale_inverted,
   scaled_value,
   own_factor,
   own_in_Q,
@@ -95,7 +96,10 @@ Var pairs_with(const In& in, bool causally, PairSlip slip) {
         sum = dot(g[i], o[i], d);
       return sum;
     };
-    double down = slip == no_scale ? 1 : slip == scale_twice ? scale * scale : scale;
+    double down = slip == no_scale         ? 1
+                  : slip == scale_twice    ? scale * scale
+                  : slip == scale_inverted ? 1 / scale
+                                           : scale;
     for (int64_t i = 0; i < T; ++i)
       for (int64_t j = 0; j < S; ++j) {
         if (!passes(i, j)) continue;
@@ -143,6 +147,9 @@ const Exercise kScaledDot{
       "The factor 1 / sqrt(d) is in dQ and dK twice. The scores were divided once, on the way back it is "
       "once, too.",
       pairs(PairSlip::scale_twice)},
+     {"scale inverted",
+      "dQ and dK are multiplied by sqrt(d). The scores were divided by it, and what comes back is, too.",
+      pairs(PairSlip::scale_inverted)},
      {"scale on the value path",
       "dV has a factor 1 / sqrt(d). Only the scores are divided by it: dV_j = sum_i alpha_ij g_i.",
       pairs(PairSlip::scaled_value)},
