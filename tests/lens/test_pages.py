@@ -6,6 +6,7 @@ buttons and keys must do what they say, and what the page computes by itself mus
 browser the test says so and is skipped. With --shots it also leaves pictures, wide and narrow, light and dark.
 """
 import os
+import re
 import subprocess
 import sys
 
@@ -321,6 +322,10 @@ def flow_page(page, name):
     page.ask('document.querySelector("#chart svg").focus()')
     page.press('ArrowRight')
     check(page.ask('lens.state.j') == 1 and page.ask(here) != before, name + ': arrow keys go to the next word')
+    for _ in range(32):
+        page.press('ArrowRight')
+        shares = [int(share) for share in re.findall(r'(\d+) %', page.ask(here))]
+        check(len(shares) == 3 and sum(shares) == 100, name + ': the ways are the whole: %s' % shares)
     page.ask('document.querySelectorAll("#maps svg")[1].focus()')
     page.press('ArrowDown')
     check(page.ask('lens.state.t') == 1, name + ': and to the next target word')

@@ -179,6 +179,9 @@ std::string flow_text(const FlowResult& result, const FlowTitles& titles);
 std::string tenths(double x);
 /// "10^-5.5", and "0" for the logarithm of 0.
 std::string power(double log10);
+/// Shares of a whole in percents without fractions, which add up to 100: what rounding down leaves over goes to
+/// the largest fractions.
+std::vector<double> whole_percents(const std::vector<double>& shares);
 /// "1/300000 of" for a log10 of -5.5, "1.2 times as much as" for 0.08.
 std::string as_fraction(double log10);
 json flow_json(const std::vector<FlowResult>& results, const FlowTitles& titles, size_t show);

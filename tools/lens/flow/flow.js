@@ -21,7 +21,13 @@
     state.t = Math.min(state.t, current().with.map.length - 1);
   }
 
-  const percent = (x) => `${Math.round(100 * number(x))} %`;
+  /** Shares of a whole in percents without fractions, which add up to 100: what rounding down leaves over goes to the largest fractions. */
+  function percents(shares) {
+    const exact = shares.map((x) => 100 * number(x)), out = exact.map(Math.floor);
+    let left = 100 - out.reduce((a, b) => a + b, 0);
+    for (; left > 0; --left) ++out[exact.reduce((most, x, i) => (x - out[i] > exact[most] - out[most] ? i : most), 0)];
+    return out.map((x) => `${x} %`);
+  }
 
   const {W, narrow, left, right, top, svg, range, plot} = chartsIn($("chart"));
   // Of a model of pieces, what the columns are.
@@ -130,8 +136,9 @@
   }
   function here() {
     const r = current(), n = r.length, j = state.j, x = middle(j, n);
+    const ways = percents([r.with.value, r.with.score, r.with.recurrent].filter((shares) => shares).map((shares) => shares[j]));
     put($("here"), html`${wordName(r, j)}, compared with ${wordName(r, n - 1)}: ${otherName().toLowerCase()} <b>${power(r.without.median[j])}</b>, ${withName.toLowerCase()}
-      <b>${power(r.with.median[j])}</b>. ${withName} it comes ${percent(r.with.value[j])} by the value path, ${percent(r.with.score[j])} by the score path${r.with.recurrent ? `, ${percent(r.with.recurrent[j])} by the recurrent path` : ""}.`);
+      <b>${power(r.with.median[j])}</b>. ${withName} it comes ${ways[0]} by the value path, ${ways[1]} by the score path${ways.length > 2 ? `, ${ways[2]} by the recurrent path` : ""}.`);
     for (const line of document.querySelectorAll("#chart .cursor")) { line.setAttribute("x1", x); line.setAttribute("x2", x); }
     for (const box of document.querySelectorAll("#maps svg")) {
       const mark = box.querySelector(".cursor-cell"), cell = +mark.getAttribute("height");

@@ -83,6 +83,22 @@ std::string tenths(double x) { return fmt::format("{:.1f}", std::round(10 * x) /
 
 std::string power(double log10) { return log10 == -HUGE_VAL ? "0" : "10^" + tenths(log10); }
 
+std::vector<double> whole_percents(const std::vector<double>& shares) {
+  std::vector<double> out;
+  double left = 100;
+  for (double share : shares) {
+    out.push_back(std::floor(100 * share));
+    left -= out.back();
+  }
+  for (; left > 0; --left) {
+    size_t most = 0;
+    for (size_t i = 1; i < out.size(); ++i)
+      if (100 * shares[i] - out[i] > 100 * shares[most] - out[most]) most = i;
+    ++out[most];
+  }
+  return out;
+}
+
 std::string as_fraction(double log10) {
   if (std::isnan(log10)) return "NaN of";
   if (!std::isfinite(log10)) return log10 < 0 ? "nothing of" : "infinitely more than";
@@ -125,18 +141,21 @@ std::string flow_text(const FlowResult& r, const FlowTitles& titles) {
     if (size_t worst = worst_off(*line); r.bidirectional && worst > 0 && worst + 1 < line->median.size())
       out += fmt::format("  {:<8} {}\n", "", factor(r, *line, worst, unit));
   }
+  std::vector<double> shares{r.with.value[0], r.with.score[0]};
+  if (!titles.transformer) shares.push_back(r.with.recurrent[0]);
+  const std::vector<double> percents = whole_percents(shares);
   if (titles.transformer)
     out += "\n" + paragraph(fmt::format(
                       "Of what reaches state 1: {:.0f} % by the value path (through the mixtures of all layers "
                       "and heads), {:.0f} % by the score path (through their weights). There is no recurrent "
                       "path: what the states got goes through the encoder to the words.",
-                      100 * r.with.value[0], 100 * r.with.score[0]));
+                      percents[0], percents[1]));
   else
     out += "\n" + paragraph(fmt::format(
                       "Of what reaches {} 1 with attention: {:.0f} % by the value path (through the mixture), "
                       "{:.0f} % by the score path (through the weights), {:.0f} % by the recurrent path (from "
                       "state to state).",
-                      unit, 100 * r.with.value[0], 100 * r.with.score[0], 100 * r.with.recurrent[0]));
+                      unit, percents[0], percents[1], percents[2]));
   out += map_text(r, titles) + "\n";
   if (titles.pieces == "added" && !r.source.empty())
     out += paragraph(
