@@ -162,6 +162,22 @@ def check(ok, what):
         print('FAILED: ' + what)
 
 
+# The faintest of the signs and numbers that are written on cells: the quotient of WCAG 2, 1 is not to be seen.
+FAINTEST = '''(() => {
+  const dot = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const light = (colour) => {
+    dot.fillStyle = colour;
+    dot.fillRect(0, 0, 1, 1);
+    const [r, g, b] = [...dot.getImageData(0, 0, 1, 1).data].map((x) => (x / 255 <= 0.03928 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  return Math.min(21, ...[...document.querySelectorAll("td .mark, td .figure")].map((e) => {
+    const both = [getComputedStyle(e).color, getComputedStyle(e.closest("td")).backgroundColor].map(light);
+    return (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+  }));
+})()'''
+
+
 def opens(page, name):
     """What every page must do, however wide."""
     check(page.messages() == [], '%s: nothing on the console: %s' % (name, page.messages()))
@@ -176,6 +192,7 @@ def opens(page, name):
         page.resize(320)
         check(page.ask(wider) <= 0, '%s: nor at 320 px: %s px' % (name, page.ask(wider)))
         page.resize(page.width)
+    check(page.ask(FAINTEST) > 3.5, '%s: what stands on cells is readable: %.2f' % (name, page.ask(FAINTEST)))
     text = page.ask('document.body.innerText')
     for bad in ('undefined', '[object', 'NaN'):
         check(bad not in text, '%s: no %s in the text' % (name, bad))

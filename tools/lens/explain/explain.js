@@ -80,7 +80,7 @@
         cell: (row, j) => { const w = tables[state.m].weights[row][j]; return {class: blue(w, 1), tip: `${pair(row, j)}\nweight ${show(w, 4)}`}; }})),
       titled(`Score pull, −∂L/∂e${ofHead}`, note(html`<span class="less">less</span><span class="ramp gradient"></span><span class="more">more attention</span>`), heatMap({...common, label: "Score pull",
         cell: (row, j) => { const {pulls, most} = tables[state.m], x = pulls[row][j]; return {class: pull(x === null ? null : -x, most), tip: `${pair(row, j)}\npull ${x === null ? "not computed" : signed(-x, 4)}`,
-          html: x !== null && Math.abs(x) > 0.15 * most ? html`<span class="mark${Math.abs(x) > 0.5 * most ? " on-dark" : ""}">${x < 0 ? "+" : "−"}</span>` : []}; }})),
+          html: x !== null && Math.abs(x) > 0.15 * most ? html`<span class="mark">${x < 0 ? "+" : "−"}</span>` : []}; }})),
       titled(`Blame, |∂L/∂h|, by path${ofAll}`, note(html`<span><span class="key p-value"></span>value: through the mixture</span><span><span class="key p-score"></span>score: through the weights</span>
         <span><span class="key p-rest"></span>recurrent: through other states</span><span>length: log scale, 1e${low} … 1e${high}</span>`), heatMap({...common, label: "Gradient by path",
         cell: (row, j) => {

@@ -75,7 +75,8 @@ function show(x, digits = 3) {
 }
 const signed = (x, digits) => (number(x) > 0 ? "+" : "") + show(x, digits);
 
-// Sixteen shades a colour, as CSS classes, so that a change of theme needs no drawing.
+// Sixteen shades a colour, as CSS classes, so that a change of theme needs no drawing; --on is for text on them. Full colours are
+// dark in the light theme and light in the dark one, where they are nearer to the text: it changes sooner there.
 const kShades = 16;
 (function shades() {
   // As rules of the page's own sheet: it allows no style but that.
@@ -83,10 +84,10 @@ const kShades = 16;
   for (const [letter, colour] of [["b", "--blue"], ["o", "--orange"], ["t", "--teal"]])
     for (let k = 0; k <= kShades; ++k) {
       const mix = `color-mix(in srgb, var(${colour}) ${(100 * k) / kShades}%, var(--panel))`;
-      add(`.${letter}${k}{background-color:${mix};fill:${mix}}`);
+      add(`.${letter}${k}{background-color:${mix};fill:${mix};--on:var(${k < 10 ? "--ink" : k < 14 ? "--on-middle" : "--panel"})}`);
     }
   add(".none{background-color:transparent;fill:url(#hatched)}");
-  add(".odd{background-color:var(--bad);fill:var(--bad)}");
+  add(".odd{background-color:var(--bad);fill:var(--bad);--on:var(--panel)}");
 })();
 
 /** Class for a value, 0 .. largest or, signed, -largest .. largest: pale to deep blue. */
