@@ -61,6 +61,7 @@ def pieces_report_page(page, name):
 # What the model says in three validations, a reference, and which words of both are marked: those outside of their longest
 # common subsequence.
 REFERENCE = 'le chat mangeait la pomme rouge'
+LONG_NAME = 40 * 'm' + '.weight'  # of a layer
 SAID = [('', [], ['le', 'chat', 'mangeait', 'la', 'pomme', 'rouge']),
         ('le chat mange une pomme', ['mange', 'une'], ['mangeait', 'la', 'rouge']),
         (REFERENCE, [], [])]
@@ -73,6 +74,8 @@ def marked_report_page(page, name):
     check(page.ask(then + '.length') == len(SAID), name + ': what was said, by and by')
     check(page.ask('document.querySelectorAll("#worst a").length') == 4, name + ': a sentence that is too long to explain is left out, not the others')
     check('70 words' in page.ask('document.body.innerText'), name + ': and it says so')
+    first = page.ask('(() => { const t = document.querySelector("#layers text.name"); return [t.lastChild.data, t.getBBox().x]; })()')
+    check(first[0].startswith('…m') and first[1] >= -1, '%s: all of a cut name is in sight: %s' % (name, first))
     for k, (said, odd, missed) in enumerate(SAID):
         page.ask(then + '[%d].click()' % k)
         check(page.ask('lens.state.at') == k, '%s: line %d chooses its time' % (name, k))
@@ -147,6 +150,8 @@ def make_run(translator, work):
     left = iter(SAID)
     with open(os.path.join(marked, 'train.log'), 'w') as f:
         for e in events:
+            if e['event'] == 'start':
+                e = {**e, 'layers': [{**e['layers'][0], 'name': LONG_NAME}, *e['layers'][1:]]}
             if e['event'] == 'validation':
                 said = next(left, None)
                 if said is None:
