@@ -101,6 +101,11 @@ TEST_CASE("logs: a damaged file is named with its line, and with what to do") {
   CHECK(wrong(run + "\n{}\n").ends_with(":2: the last run has no end" + advice));
   CHECK(wrong(run + "\n{\"eve").ends_with(":2: not a line of a log" + advice));
   CHECK(wrong("{\"event\":\"run\"}\n").ends_with(":1: not a line of a log" + advice));
+  for (const char* odd : {R"("seed":-1)", R"("seed":1e30)", R"("seed":1,"setting":{"lag":1e30})"})
+    CHECK(wrong(R"({"event":"run","setting":{},"commands":["a"],)" + std::string(odd) + "}\n" + end + "\n")
+              .ends_with(":1: not a line of a log" + advice));
+  CHECK(wrong(run + "\n{\"event\":\"test\",\"update\":1e30}\n" + end + "\n")
+            .ends_with(":2: not a line of a log" + advice));
   CHECK(
       wrong(run + "\n{\"event\":\"end\",\"seconds\":\"x\"}\n").ends_with(":2: not a line of a log" + advice));
 }

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -19,8 +21,16 @@ bool is_event(const json& line, const char* name) {
   return line.is_object() && line.contains("event") && line["event"] == name;
 }
 
-Log begun(const json& line) {
-  return {line.at("setting"), line.at("seed").get<uint64_t>(), line.at("commands").get<Words>()};
+// The experiments count in int: no number below this one may be larger.
+bool countable(const json& value) {
+  if (value.is_structured()) return std::all_of(value.begin(), value.end(), countable);
+  return !value.is_number() || std::abs(value.get<double>()) <= std::numeric_limits<int>::max();
+}
+
+// Nothing where it is no run's first line.
+std::optional<Log> begun(const json& line) {
+  if (!line.at("seed").is_number_unsigned() || !countable(line.at("setting"))) return std::nullopt;
+  return Log{line.at("setting"), line.at("seed").get<uint64_t>(), line.at("commands").get<Words>()};
 }
 
 std::string text_of(const Log& log) {
@@ -53,10 +63,13 @@ LogFile::LogFile(const std::string& path) : path_(path) {
       json value = json_text::parse(line);
       if (open == is_event(value, "run")) wrong(open ? "a run has no end" : "no run begins here");
       if (!open) {
-        logs_.push_back(begun(value));
+        std::optional<Log> log = begun(value);
+        if (!log) wrong("not a line of a log");
+        logs_.push_back(std::move(*log));
       } else if (is_event(value, "end")) {
         logs_.back().seconds = value.at("seconds").get<double>();
       } else {
+        if (value.contains("update") && !countable(value["update"])) wrong("not a line of a log");
         logs_.back().lines.push_back(std::move(value));
         continue;
       }
