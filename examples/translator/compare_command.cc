@@ -290,6 +290,7 @@ void leave_out_oracle(CompareCommand& o, const Data& data) {
 int run(CompareCommand& o) {
   if (const fs::path page = o.out; !o.out.empty() && page.extension() != ".md")
     throw UsageError("--out: " + o.out + " must end in .md: it is Markdown, with a picture (.svg) beside it");
+  check_seeds(o.train.train.seed, o.seeds);
   apply(o.train.common);
   o.train.train.threads = o.train.common.threads;
   fill_text_defaults(o.train);

@@ -132,6 +132,7 @@ std::vector<TrainCommand> members_of(const TrainCommand& o) {
     throw InputError(
         there[count], 0,
         fmt::format("is there already, and would be one of {} models: --out names another place", count));
+  if (!o.resume) check_seeds(first.train.seed, static_cast<int64_t>(count));
   std::vector<TrainCommand> out;
   for (size_t i = 0; i < count; ++i) {
     TrainCommand m = o;

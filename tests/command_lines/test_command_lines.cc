@@ -156,6 +156,9 @@ std::vector<Wrong> all_wrong() {
   out.push_back({LENS, {"explain", "--sing"}, "--sing"});
   out.push_back({BENCH, {"train", "--sing"}, "--sing"});
   out.push_back({TRANSLATOR, {"translate", "m", "s", "\x1b]0;title\x07"}, ""});
+  const std::string last = "18446744073709551615", many = "--seed " + last + ": there are no 2 seeds";
+  out.push_back({LENS, {"ablate", "--seed", last, "--seeds", "2"}, many});
+  out.push_back({TRANSLATOR, {"compare", "--seed", last, "--seeds", "2"}, many});
   return out;
 }
 

@@ -25,4 +25,12 @@ class UsageError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Of what runs with seed, seed + 1, ...
+/// @throws UsageError where there are not `count` of them.
+inline void check_seeds(uint64_t seed, int64_t count) {
+  if (seed > UINT64_MAX - static_cast<uint64_t>(count - 1))
+    throw UsageError("--seed " + std::to_string(seed) + ": there are no " + std::to_string(count) +
+                     " seeds from there on");
+}
+
 }  // namespace translator

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include <common/error.h>
 #include <common/progress.h>
 #include <common/tell.h>
 #include <common/terminal.h>
@@ -15,6 +16,7 @@ namespace lens {
 int ablate(const AblateOptions& o) {
   Stopwatch watch;
   const AblateTask& task = o;
+  translator::check_seeds(task.seed, o.seeds);
   std::vector<Ablation> all = {{Cut::none, {}}};
   for (const std::string& name :
        o.cuts.empty() ? std::vector<std::string>{"value", "score", "recurrent"} : o.cuts) {
