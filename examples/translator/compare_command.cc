@@ -194,7 +194,11 @@ class Race {
     for (bool transformer : {false, true}) {
       auto first = std::find_if(entries_.begin(), entries_.end(),
                                 [&](const Entry& e) { return (e.attention == kTransformer) == transformer; });
-      if (first != entries_.end()) out += (out.empty() ? "" : ". The Transformer's: ") + first->settings;
+      if (first == entries_.end()) continue;
+      std::string given = first->settings;
+      for (const std::string none : {", epochs 0,", ", minutes 0,"})  // no limit
+        if (size_t at = given.find(none); at != std::string::npos) given.erase(at, none.size() - 1);
+      out += (out.empty() ? "" : ". The Transformer's: ") + given;
     }
     return out;
   }
