@@ -1,14 +1,21 @@
 #!/usr/bin/env python3
 """What faults.py finds in a line, and where it finds nothing."""
 
+import importlib.machinery
+import importlib.util
 import json
 import os
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
 import faults
+
+loader = importlib.machinery.SourceFileLoader('run', os.path.join(HERE, 'run'))
+run = importlib.util.module_from_spec(importlib.util.spec_from_loader('run', loader))
+loader.exec_module(run)
 
 
 def found(line, path='a.cc', above=()):
@@ -65,11 +72,14 @@ class Faults(unittest.TestCase):
         # r and z are gates only in files that have gates
         self.assertNotIn(('swapped gate', 'h = mix(z, n);'), found('  h = mix(r, n);', above=('  T r, z;',)))
 
+    def test_areas_are_of_files_that_there_are(self):
+        for area in run.AREAS:
+            self.assertTrue(run.files_of(area, run.ROOT), area)
+
     def test_equivalent_faults_are_of_lines_that_there_are(self):
-        here = os.path.dirname(os.path.abspath(__file__))
-        with open(os.path.join(here, 'equivalent.json'), encoding='utf-8') as f:
+        with open(os.path.join(HERE, 'equivalent.json'), encoding='utf-8') as f:
             for known in json.load(f):
-                with open(os.path.join(here, '../..', known['path']), encoding='utf-8') as source:
+                with open(os.path.join(HERE, '../..', known['path']), encoding='utf-8') as source:
                     self.assertIn(known['old'], {line.strip() for line in source}, known['path'])
 
 
