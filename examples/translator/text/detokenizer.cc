@@ -86,8 +86,7 @@ class Joiner {
     if (token == "«") return {.glue_after = !french()};
     if (token == "€") return {.glue_after = !french() && starts_with_digit(next)};
     if (token == "/") return {.glue_before = true, .glue_after = true};
-    if (is_of_unspaced(token))
-      return {.glue_before = is_of_unspaced(previous_), .glue_after = is_of_unspaced(next)};
+    if (is_of_unspaced(token)) return {.glue_after = is_of_unspaced(next)};
     return {.glue_after = is_elision(token)};
   }
 
