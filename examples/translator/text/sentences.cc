@@ -105,7 +105,7 @@ std::vector<SentenceOfText> sentences_of(std::string_view line) {
     auto closes_apart = [&] {
       return at + 1 < text.size() && utf8::is_space(text[at]) && text[at + 1] == U'\u00BB';
     };
-    while (closes(at) || closes_apart()) at += closes(at) ? 1 : 2;
+    while (closes(at) || closes_apart()) ++at;
     size_t next = at;
     while (next < text.size() && utf8::is_space(text[next])) ++next;
     if (next < text.size() && (wide || next > at) && (wide || ends(text, stops, stops_end, next)))
