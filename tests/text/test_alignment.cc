@@ -1,4 +1,5 @@
 #include <translator/text/alignment.h>
+#include <translator/text/word_picture.h>
 
 #include <nlohmann/json.hpp>
 
@@ -32,7 +33,8 @@ TEST_CASE("alignment: Moses links") {
   CHECK(parse_moses("")->sure.empty());
   CHECK(parse_moses(" 0-0 \r")->sure == Links{{0, 0}});
   for (const char* wrong :
-       {"0", "0-", "-0", "0-0-0", "a-b", "0-0,1-1", "CC-BY 2.0", "99999999999-0", "0--1", "0 - 1"}) {
+       {"0", "0-", "-0", "0-0-0", "a-b", "0-0,1-1", "CC-BY 2.0", "99999999999-0", "0--1", "0--0",
+        "0 - 1"}) {
     CAPTURE(wrong);
     CHECK_FALSE(parse_moses(wrong).has_value());
   }
@@ -89,4 +91,10 @@ TEST_CASE("alignment: error rate over a corpus, words that come from nowhere") {
   CHECK(aligned.system == 7);
   CHECK(aligned.error_rate() == about(1.0 - (6.0 + 7.0) / (7.0 + 7.0)));
   CHECK(AlignmentScore{}.error_rate() == 0.0);
+}
+
+TEST_CASE("alignment: the links of a picture are of words, and </s> is none on either side") {
+  const WordPicture words{
+      {"a", "b", "</s>"}, {"x", "y", "</s>"}, {{0.1f, 0.7f, 0.2f}, {0.1f, 0.1f, 0.8f}, {0.6f, 0, 0.4f}}, true};
+  CHECK(links_of(words) == Links{{1, 0}});
 }

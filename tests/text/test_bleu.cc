@@ -100,6 +100,7 @@ TEST_CASE("bleu: several references") {
   CHECK(bleu.correct == std::vector<int64_t>{3, 2, 0, 0});
   CHECK(bleu.reference_length == 3);
   CHECK(corpus_bleu({"a b c"}, Sets{Strings{"a b c d", "a b"}}).reference_length == 2);
+  CHECK(corpus_bleu({"a ab c"}, Strings{"a bc a"}).correct == std::vector<int64_t>{1, 0, 0, 0});  // no "abc"
   CHECK(bleu.signature == "nrefs:3|case:mixed|eff:no|tok:13a|smooth:exp|version:gradus-0.1");
   CHECK(corpus_bleu(Strings{"a", "b"}, Sets{Strings{"a"}, Strings{"b", "c"}})
             .signature.starts_with("nrefs:var|"));
@@ -126,6 +127,7 @@ TEST_CASE("bleu: options and the signature that tells them") {
 TEST_CASE("bleu: nothing to compare") {
   CHECK(corpus_bleu(Strings{}, Strings{}).score == 0.0);
   CHECK(corpus_bleu({""}, Strings{"a b"}).score == 0.0);
+  CHECK(corpus_bleu({""}, Strings{"a b"}).brevity_penalty == 0.0);
   CHECK(corpus_bleu({"a b"}, Strings{""}).score == 0.0);
   CHECK_THROWS_WITH_AS(corpus_bleu({"a"}, Strings{}), "BLEU: as many hypotheses as references: 1 and 0",
                        std::invalid_argument);

@@ -148,8 +148,8 @@ TEST_CASE("parallel: two files") {
   CHECK(data.report.blank == 1);
   CHECK(data.report.summary() == "a.en, a.fr: 2 of 3 lines read, 1 blank");
   CHECK(read_two("a\tb\n", "c\n").pairs[0].source == Tokens{"a", "b"});  // a tab is only a space here
-  CHECK_THROWS_WITH_AS(read_two("a\nb\nc\n", "x\n"), "a.en: has 3 lines, but a.fr has 1", InputError);
-  CHECK_THROWS_WITH_AS(read_two("a\n", "x\ny\n"), "a.en: has 1 lines, but a.fr has 2", InputError);
+  CHECK_THROWS_WITH_AS(read_two("a\nb\nc\nd\n", "x\n"), "a.en: has 4 lines, but a.fr has 1", InputError);
+  CHECK_THROWS_WITH_AS(read_two("a\n", "x\ny\nz\n"), "a.en: has 1 lines, but a.fr has 3", InputError);
   CHECK_THROWS_WITH_AS(read_two("a\nb\n", "x\n\n", {.strict = true}), "a.fr:2: the target side is empty",
                        InputError);
   CHECK_THROWS_WITH_AS(read_two("a\nb\n", "x\ny\xff\n", {.strict = true}),
@@ -170,7 +170,7 @@ TEST_CASE("parallel: files that cannot be read") {
                                         6)),
                        "pairs.tsv:1: looks like UTF-16: convert the file to UTF-8", InputError);
 
-  for (const char* bytes : {"a\0b\0\t\0", "\0a\0b\0\t"})
+  for (const char* bytes : {"a\0b\0\t\0", "\0a\0b\0\t", "\xFE\xFF\x4E\x2D\x65\x87"})
     CHECK_THROWS_WITH_AS(read(std::string(bytes, 6)),
                          "pairs.tsv:1: looks like UTF-16: convert the file to UTF-8", InputError);
   CHECK(read(std::string("\0\0\0\0a\tb\n", 8)).pairs.size() == 1);  // dropped, and told

@@ -147,6 +147,7 @@ TEST_CASE("segmenter: words come back, too, with marks where spacing follows no 
   CHECK(french.split("Ça va? Oui .").pieces == Strings{"Ça", "va", "\uFFED?", "Oui", "\u2581."});
   CHECK(french.split("Ça va?").words == Strings{"Ça", "va", "?"});
   CHECK(french.words_of({"va", "\uFFED?"}).words == Strings{"va", "?"});
+  CHECK(french.join({"\u2581va", "\uFFED?"}) == "va?");  // no model is kept from beginning with a space
   CHECK(without_mark("\uFFED?") == "?");
   CHECK(without_mark("\uFFED") == "\uFFED");  // a sign of the text
   // Only a target's spaces are to come back.
@@ -166,6 +167,7 @@ TEST_CASE("segmenter: Chinese, Japanese and Thai are split, and joined without s
   CHECK(found.words.size() ==
         found.pieces.size() - (found.pieces[0] == "\u2581" ? 1 : 0));  // each piece is a word
   CHECK(pieces.join(found.pieces) == "今天天气很好。");
+  CHECK(pieces.words_of({"\u2581", "天", "气"}).words == Strings{"天", "气"});
 }
 
 TEST_CASE("segmenter: the words of pieces are tokenize()'s; what no piece has is spelt in bytes") {
@@ -189,6 +191,8 @@ TEST_CASE("segmenter: the words of pieces are tokenize()'s; what no piece has is
     CHECK(s.words_of({"<0xF0>", "<0x9F>", "\u2581cat"}).words == Strings{"\uFFFD", "\uFFFD", "cat"});
     CHECK(s.join({"\u2581", "\u2581", "a"}) == "a");
     CHECK(s.words_of({"\u2581", "\u2581", "a"}).word_of.size() == 3);
+    for (const std::string& word : s.split("cat \u200Dsleeps").words)  // a joiner that joins nothing
+      CHECK(word.find(' ') == std::string::npos);
     CHECK(s.join({}).empty());
     CHECK(s.split("").pieces.empty());
     CHECK(s.split(" \t\u00A0").pieces.empty());
@@ -203,11 +207,14 @@ TEST_CASE("segmenter: case kept, folded at the beginning of a sentence and given
   names->decide();
   CHECK(names->text() == "paris\ntom\nusa\n");
   CHECK(names->begins_with_capital());
-  Truecaser small, none;
+  Truecaser small, none, mixed;
   small.count({"the", "Tom"});
   none.count({"मुझे", "पानी"});
   CHECK_FALSE(small.begins_with_capital());
   CHECK_FALSE(none.begins_with_capital());
+  mixed.count({"Tom", "sleeps"});
+  for (int i = 0; i < 2; ++i) mixed.count({"मुझे", "पानी"});
+  CHECK(mixed.begins_with_capital());
   CHECK(Segmenter({.letter_case = "first"}).join({"the", "dog"}) == "the dog");  // nothing was folded
   CHECK(names->fold("The dog") == "the dog");
   CHECK(names->fold("Tom sleeps") == "Tom sleeps");
@@ -243,9 +250,12 @@ TEST_CASE("segmenter: case kept, folded at the beginning of a sentence and given
   scratch::Directory directory;
   std::ofstream(directory.file("case")) << names->text();
   CHECK(Truecaser::load(directory.file("case")).text() == names->text());
-  std::ofstream(directory.file("bad")) << "tom\n\npar\x1Bis\n";
-  CHECK_THROWS_WITH(Truecaser::load(directory.file("bad")),
-                    (directory.file("bad") + ":2: the word is empty").c_str());
+  for (const auto& [second, fault] : {std::pair("", "the word is empty"),
+                                      {"par\x1Bis", "the word has a control character in it"}}) {
+    std::ofstream(directory.file("bad")) << "tom\n" << second << "\n";
+    CHECK_THROWS_WITH(Truecaser::load(directory.file("bad")),
+                      (directory.file("bad") + ":2: " + fault).c_str());
+  }
 }
 
 TEST_CASE("segmenter: what normalisation changes is told with its count") {

@@ -30,6 +30,7 @@ void check_cuts(const std::string& expected) {
 TEST_CASE("a sentence ends behind its stop") {
   check_cuts("She eats.|He sings!|Do they?|Yes");
   check_cuts("What?!|No...|Well");
+  check_cuts("There is a plan B...|It fails.");
   check_cuts("Really\xE2\x80\xA6|He left.");
   check_cuts("\"Come in.\"|He did.");
   check_cuts("(He left.)|\xC2\xAB Oui. \xC2\xBB|Non.");
@@ -73,6 +74,6 @@ TEST_CASE("blank lines and single tags are no text") {
   for (const char* line :
        {"", "  \t", "<p>", " </div> ", "<br/>", "<!-- note -->", "<?xml version=\"1.0\"?>", "<a href=\"x\">"})
     CHECK(is_markup_line(line));
-  for (const char* line : {"a", "<3", "<p>text</p>", "< 5 >", "x <p>", "<>", "<a <b>"})
+  for (const char* line : {"a", "<3", "<p>text</p>", "< 5 >", "x <p>", "<>", "<a <b>", "<a <"})
     CHECK(!is_markup_line(line));
 }

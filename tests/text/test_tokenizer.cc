@@ -105,6 +105,7 @@ TEST_CASE("tokenize: Devanagari keeps its marks") {
 
 TEST_CASE("tokenize: symbols keep what modifies them") {
   CHECK(tok("I ❤\uFE0F you👍🏽!") == "i ❤\uFE0F you 👍🏽 !");
+  CHECK(tok("👍🏻👍🏿") == "👍🏻 👍🏿");  // the first skin tone and the last
   CHECK(tokenize("👩\u200D🚀x") == std::vector<std::string>{"👩\u200D🚀", "x"});
 }
 

@@ -106,3 +106,14 @@ TEST_CASE("vocabulary: what is wrong with a file is said with its line") {
                        "/nonexistent/vocab: cannot be opened: No such file or directory", InputError);
   CHECK_THROWS_WITH_AS(load_text(kHead + "\n"), "vocab.txt:5: the token is empty", InputError);
 }
+
+TEST_CASE("vocabulary: tags, and entries that are another's with tags behind them") {
+  for (const char* tag : {"<bt>", "<2fr>", "<back-translated_1>"}) CHECK(Vocabulary::is_tag(tag));
+  const std::string too_long = "<" + std::string(39, 'a') + ">";
+  for (const char* word : {"bt", "<>", "<a b>", "<s>", "<0x41>", too_long.c_str()})
+    CHECK_FALSE(Vocabulary::is_tag(word));
+  const Vocabulary v = load_text(kHead + "le\n");
+  CHECK(load_text(kHead + "le\n<bt>\n").is_with_tags(v));
+  for (const char* other : {"", "la\n<bt>\n", "le\nla\n"})
+    CHECK_FALSE(load_text(kHead + other).is_with_tags(v));
+}
