@@ -129,6 +129,14 @@ TEST_CASE("training is the same each time, starts the same for each cut, and is 
     for (double w : row) sum += w;
     CHECK(sum == about(1, 1e-5));
   }
+  const AblateEpoch& e = a.epochs[2];
+  double on_place = 0, one_later = 0;  // output t is to be input 3 - t
+  for (size_t t = 0; t < 4; ++t) {
+    on_place += e.alignment[t][3 - t] / 4;
+    if (t > 0) one_later += e.alignment[t][4 - t] / 4;
+  }
+  CHECK(e.on_place == about(on_place, 1e-9));
+  CHECK(e.one_later == about(one_later, 1e-9));
 }
 
 TEST_CASE("the sentences follow the numbers, whichever way these fall") {

@@ -83,6 +83,15 @@ TEST_CASE("colours only where the terminal has them; a first validation; no atte
   CHECK(draw_live_view({{.train_loss = 5}}, {}, {.is_terminal = true}) == "          train loss  ▁  5.000\n");
 }
 
+TEST_CASE("what sentences say to a terminal is not done") {
+  RunLog::Details newest;
+  newest.samples = {{"the \x1B[31mcat", "", "le \x1B[31mchat"}};
+  CHECK(draw_live_view({{.train_loss = 5}}, newest, {.is_terminal = true}) ==
+        "          train loss  ▁  5.000\n"
+        "          the \uFFFD[31mcat\n"
+        "          -> le \uFFFD[31mchat\n");
+}
+
 TEST_CASE("the time that real text needs, from the speed; nothing of what is over soon or unknown") {
   CHECK(
       time_needed(20, 0.5, 12, 9876, "", 200) ==

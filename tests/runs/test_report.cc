@@ -83,6 +83,7 @@ TEST_CASE("without --explain each of the worst has its command") {
   CHECK(lens::explain_command("runs/a b", "he doesn't", "il", "x.html") ==
         R"('my tools/lens' explain 'runs/a b' 'he doesn'\''t' --target il --out x.html)");
   translator::called_as("lens");
+  CHECK(lens::explain_command("m", "-a", "b", "c") == "lens explain m ' -a' --target b --out c");
   CHECK(lens::explain_command("$HOME", "", "~", "*") == "lens explain '$HOME' '' --target '~' --out '*'");
 }
 
@@ -103,6 +104,8 @@ TEST_CASE("a log of version 1 is drawn with its gaps marked") {
   CHECK(text.find("attention not logged") != std::string::npos);
   CHECK(text.find("  step 10      c\n") != std::string::npos);  // the sample stands in for the probe
   CHECK(count(lens::assemble_page("report", run), "</script>") == 2);
+  out = log_directory("newer", R"({"event":"start","version":3})" "\n" + validation(10));
+  CHECK(has(lens::read_run(out)["notes"], "The log is of version 3, newer than this program."));
 }
 
 TEST_CASE("a model without attention is told as such, not as one whose entropy was not logged") {
@@ -194,14 +197,14 @@ TEST_CASE("broken lines, an interruption, a kill") {
                                   R"({"event":"valid)"
                                   "\n" +
                                   "[1]\n" +
-                                  R"({"event":"resume","version":2,"epoch":0,"step":12,"layers":[]})"
+                                  R"({"event":"resume","version":2,"epoch":0,"step":10,"layers":[]})"
                                   "\n" +
                                   validation(22));
   json run = lens::read_run(killed);
   CHECK(run["state"] == "going on, or ended without a word");
   CHECK(run["validations"].size() == 2);
   CHECK(run["validations"][1]["step"] == 22);
-  CHECK(run["resumes"] == json::array({{{"epoch", 0}, {"step", 12}}}));
+  CHECK(run["resumes"] == json::array({{{"epoch", 0}, {"step", 10}}}));
   CHECK(has(run["notes"], "2 lines of train.log could not be read."));
   CHECK(has(run["notes"], "1 validation is left out: the run was killed, and went on from before."));
 
@@ -209,6 +212,20 @@ TEST_CASE("broken lines, an interruption, a kill") {
   CHECK(lens::report_text(none, {.width = 80}).find("no validation yet") != std::string::npos);
   CHECK_THROWS_WITH((void)lens::read_run(runs::directory("nothing")),
                     doctest::Contains("has no train.log: it is no run of `translator train`"));
+}
+
+TEST_CASE("layers are told as powers of ten: the gradient, and the update over the weight") {
+  json run = lens::read_run(
+      log_directory("powers", R"({"event":"start","version":2,"layers":[{"name":"\u001b","shape":[1]}]})"
+                              "\n"
+                              R"({"event":"validation","epoch":1,"step":20,)"
+                              R"("norms":{"step":20,"gradient":[1000],"weight":[2],"update":[0.02]}})"
+                              "\n"));
+  run["notes"].push_back("\x1B[31m");  // as an error's text has what a file says
+  const std::string text = lens::report_text(run, {.width = 80});
+  CHECK(text.find('\x1B') == std::string::npos);
+  CHECK(count(text, "\n  \uFFFD   3.0\n") == 1);
+  CHECK(count(text, "\n  \uFFFD  -2.0\n") == 1);
 }
 
 TEST_CASE("what a log holds is held to the schema: file, line and field are named") {
@@ -274,15 +291,20 @@ TEST_CASE("what a log holds is held to the schema: file, line and field are name
 
 TEST_CASE("an exploded run shows NaN and infinity, and a very long one is thinned") {
   std::string lines = R"({"event":"start","version":2,"layers":[{"name":"w","shape":[1]}]})" "\n";
-  for (int i = 1; i <= 600; ++i)
-    lines += validation(
+  for (int i = 1; i <= 600; ++i) {
+    std::string line = validation(
         i,
         R"(,"attention_entropy":"nan","norms":{"step":1,"gradient":["inf"],"weight":[1],"update":["nan"]})");
+    if (i != 6) line.replace(line.find("true"), 4, "false");
+    lines += line;
+  }
   json run = lens::read_run(log_directory("long", lines));
   CHECK(run["validations"].size() <= 242);
+  CHECK(run["validations"][2]["step"] == 6);  // every third and the best
   CHECK(run["validations"].back()["step"] == 600);
   CHECK(run["left_out"] == 600 - run["validations"].size());
   std::string text = lens::report_text(run, {.width = 80});
+  CHECK(count(text, "   600\n") == 2);  // the last column of both tables
   CHECK(text.find("   inf") != std::string::npos);
   CHECK(text.find("   nan") != std::string::npos);
 }
