@@ -132,7 +132,9 @@ TEST_CASE("text, picture and trace of a study, and what does not go with it") {
   CHECK(!problems(trace, trace_schema()).empty());
   std::string text = depth_text(study), svg = depth_svg(study);
   CHECK(text.find("no residuals, norm first ") != std::string::npos);
+  CHECK(text.find(std::to_string(study.checks().count) + " lengths compared with") != std::string::npos);
   const DepthLine& states = study.results[1].states;
+  CHECK(states.low[0] < states.high[0]);
   CHECK(text.find(" " + tenths(states.median[0]) + " (" + tenths(states.low[0]) + " to ") != std::string::npos);
   CHECK(test::count(svg, "<polyline") == 3 * 6);
   CHECK(svg.find("nan") == std::string::npos);

@@ -1,7 +1,9 @@
 // What `lens flow` computes: how much gradient reaches each source word.
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -333,15 +335,26 @@ TEST_CASE("text, picture, trace and page of a flow") {
   // Under a long sentence not every word has room, and no word is long enough to reach what is below.
   FlowResult wordy = untrained("gru", false, 40, 1);
   wordy.source = std::vector<std::string>(40, std::string(20, 'w'));
+  wordy.target = std::vector<std::string>(wordy.with.map.size(), "<b>");
   const std::string slanted = flow_svg(wordy, titles);
   CHECK(test::count(slanted, "rotate(") == 20);
   CHECK(slanted.find(std::string(12, 'w')) == std::string::npos);
+  CHECK(test::count(slanted, ">&lt;b&gt;</text>") == wordy.target.size());
   std::string svg = flow_svg(r, titles);
   CHECK(svg.starts_with("<svg"));
   CHECK(svg.ends_with("</svg>\n"));
   CHECK(svg.find("nan") == std::string::npos);
   CHECK(svg.find("A &lt;title>") == std::string::npos);
   CHECK(svg.find("A &lt;title&gt;") != std::string::npos);
+  // Of the cells of both maps the largest is the deepest.
+  std::vector<double> sizes, depths;
+  for (const FlowLine* line : {&r.without, &r.with})
+    for (const std::vector<double>& row : line->map) sizes.insert(sizes.end(), row.begin(), row.end());
+  for (size_t at = 0; (at = svg.find("fill-opacity=\"", at)) != std::string::npos; ++at)
+    depths.push_back(std::stod(svg.substr(at + std::strlen("fill-opacity=\""))));
+  REQUIRE(depths.size() == sizes.size());
+  CHECK(depths[static_cast<size_t>(std::max_element(sizes.begin(), sizes.end()) - sizes.begin())] == 1);
+  CHECK(depths[static_cast<size_t>(std::min_element(sizes.begin(), sizes.end()) - sizes.begin())] == 0.04);
   FlowResult odd = r;
   odd.with.median[0] = odd.with.value[0] = odd.without.low[1] = NAN;
   odd.with.high[2] = INFINITY;

@@ -562,8 +562,13 @@ def refusals(shop):
         with open('/dev/full', 'w') as full:
             ran = subprocess.run([shop.lens, *arguments], stdout=full, stderr=subprocess.PIPE, text=True)
         check(ran.returncode == 1 and ran.stderr == said, '%s: %s' % (arguments, ran))
-    ran = subprocess.run([shop.lens, 'blame', MODEL, one], stdout=subprocess.PIPE, text=True)
-    check(', 1 sentence: 3 target words' in ran.stdout, 'one sentence: %s' % ran.stdout[:100])
+    some = written(shop, 'some.pair', ['he sings\til chante', 'no tab'])
+    red = os.path.join(shop.work, '\x1b[31mred')
+    os.symlink(os.path.abspath(MODEL), red)
+    for model, pairs, code in ((MODEL, one, 0), (MODEL, some, 1), (red, one, 0)):  # 1: a line was left out
+        ran = subprocess.run([shop.lens, 'blame', model, pairs], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        check(ran.returncode == code and ', 1 sentence: 3 target words' in ran.stdout, 'one sentence: %s' % ran)
+        check('\x1b' not in ran.stdout, 'a name that acts on the terminal: %s' % ran)
 
 
 def pages(shop):

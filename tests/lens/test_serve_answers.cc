@@ -287,6 +287,8 @@ TEST_CASE("what a model cannot do is said") {
   CHECK(asked("general", [](auto& q) { q.prefix = {4, 3}; }) == "");
   CHECK(asked("general", [](auto& q) { q.prefix = {4, 3, 4}; }) ==
         "422 a translation ends with its first </s>");
+  CHECK(asked("general", [](auto& q) { q.prefix.assign(201, 4); }) ==
+        "422 201 words are forced; 200 at most are");
   CHECK(asked("general", [](auto& q) { q.hidden = {5}; }) ==
         "422 there is no source word 5 to mask: they are 0 to 4, </s> the last");
   CHECK(asked("general", [](auto& q) { q.hidden = {0, 1, 2, 3, 4}; }).find("422 all words are masked") == 0);
