@@ -15,10 +15,13 @@ class NoServer(Exception):
 
 
 class Served:
-    def __init__(self, lens, *arguments, cwd=None):
+    def __init__(self, lens, *arguments, cwd=None, ignored=None):
+        def signals():  # ended by these even where the tests' own parent ignores them, as a shell's background does
+            for each in (signal.SIGINT, signal.SIGHUP):
+                signal.signal(each, signal.SIG_IGN if each == ignored else signal.SIG_DFL)
+
         self.process = subprocess.Popen([lens, 'serve', '--port', '0', *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=cwd,
-                                        text=True,  # hung up by SIGHUP even where the tests' own parent ignores it
-                                        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL))
+                                        text=True, preexec_fn=signals)
         first = self.process.stdout.readline()
         if not first:
             self.said = self.process.stderr.read()

@@ -285,8 +285,11 @@ def many_at_once(server):
 def explanations_at_once(server):
     path = '/explain?model=model&text=he+sings&target=il+chante&word=0'
     with concurrent.futures.ThreadPoolExecutor(12) as pool:
-        statuses = list(pool.map(lambda _: server.ask('GET', path)[0], range(12)))
+        answers = list(pool.map(lambda _: server.ask('GET', path), range(12)))
         alive(server, 'explanations at once')
+    statuses = [status for status, _, _ in answers]
+    for status, headers, _ in answers:
+        check(status != 503 or headers['Retry-After'] == '1', 'when to ask again: %s' % headers)
     check(set(statuses) <= {200, 503} and 200 in statuses, 'explanations take their turn: %s' % statuses)
 
 
@@ -303,6 +306,11 @@ def ends(lens, work):
     for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         server = served.Served(lens, MODEL, cwd=work)
         ended(server, how, how)
+    server = served.Served(lens, MODEL, cwd=work, ignored=signal.SIGHUP)
+    server.process.send_signal(signal.SIGHUP)
+    time.sleep(0.3)
+    alive(server, 'hung up under nohup')
+    ended(server, 'nohup')
     server = served.Served(lens, MODEL, cwd=work)
     idle = [server.connect() for _ in range(10)]
     busy = server.connect()
