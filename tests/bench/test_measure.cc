@@ -1,9 +1,14 @@
 #include <measure.h>
 
+#include <sys/wait.h>
+
 #include <cmath>
+#include <csignal>
+#include <cstdlib>
 
 #include "../about.h"
 #include "../quick_doctest.h"
+#include "../scratch.h"
 
 using namespace bench;
 
@@ -37,4 +42,16 @@ TEST_CASE("a stopwatch laps, memory and faults are counted, a process of its own
   CHECK(page_faults() > 0);
   int code = 7;
   CHECK(in_own_process([&] { return code; }) == 7);
+  CHECK(in_own_process([] { return std::raise(SIGKILL); }) == 1);
+}
+
+TEST_CASE("where one configuration fails the exit status says so, however the next one ends") {
+  scratch::Directory directory;
+  auto trained = [](const std::string& options) {
+    return std::system((BENCH " train --size toy --losses 1 " + options + " > /dev/null 2>&1").c_str());
+  };
+  const std::string weights = directory.file("weights");
+  CHECK(trained("--variant luong --save " + weights) == 0);
+  const int both = trained("--variant all --load " + weights);  // bahdanau's are others
+  CHECK(WEXITSTATUS(both) == 1);
 }
