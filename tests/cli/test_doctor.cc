@@ -1,5 +1,7 @@
 // `translator doctor`, and what `train` says of bad data.
 
+#include <random>
+
 #include <fmt/format.h>
 
 #include "../quick_doctest.h"
@@ -76,6 +78,25 @@ TEST_CASE("doctor: sound pairs end with 0, and training is measured") {
   CHECK(count(r.out, "Nothing that should be left out.\n") == 1);
   CHECK(count(r.out, "  80 epochs: about ") == 1);
   CHECK(count(r.out, "with 1 thread (") == 1);
+}
+
+TEST_CASE("doctor: sides that do not go together end with 1, though no line is worth leaving out") {
+  std::mt19937 random(1);
+  auto words = [&](const char* first, const char* second) {  // four, of two syllables each
+    std::string out;
+    for (int k = 0; k < 4; ++k) {
+      out += (k > 0 ? " " : "") + std::string(first + 2 * (random() % 6), 2);
+      out += std::string(second + 2 * (random() % 4), 2);
+    }
+    return out;
+  };
+  std::string pairs;
+  for (int i = 0; i < 1000; ++i)
+    pairs += words("bakelimonuso", "tarevino") + "\t" + words("zewixajofyqu", "pughaecu") + "\n";
+  write_file("apart.tsv", pairs);
+  const Result r = run(quick({"apart.tsv", "--json"}));
+  CHECK(r.code == 1);
+  CHECK(json_text::parse(r.out).at("left_out") == 0);
 }
 
 TEST_CASE("doctor: a handful of good pairs tells no language from another; it foretells what train makes") {

@@ -220,13 +220,15 @@ TEST_CASE("a file that is displaced altogether, and one that is shuffled") {
 }
 
 TEST_CASE("pairs of the validation and test data, and those one word away") {
-  std::vector<SentencePair> pairs(3);
+  std::vector<SentencePair> pairs(4);
   set(pairs[0], "You walk to the old house", "Tu marches");
   set(pairs[1], "You walk to the new house", "Tu marches vers la maison");
   set(pairs[2], "He sings", "Il chante");
-  std::vector<SentencePair> held(2);
+  set(pairs[3], "We go home now", "Nous rentrons");  // too short to be near another
+  std::vector<SentencePair> held(3);
   set(held[0], "you walk to the old house!", "Autre chose");
   set(held[1], "Somebody else", "il chante.");
+  set(held[2], "We go there now", "Nous y allons");
   held[0].line = 4;
   held[1].line = 9;
   const Examination e = examined(pairs, {.held_out = {{"test.tsv", held}}});
