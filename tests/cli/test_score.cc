@@ -67,6 +67,11 @@ TEST_CASE("score: a line for each pair, which together are the loss that evaluat
   write_file("held.en", sources);
   write_file("held.fr", targets);
   CHECK(run({"score", trained_model(), "held.en", "--target", "held.fr"}).out == r.out);
+  // A tab within a side, as two files may have it, begins no column.
+  write_file("tab.en", "the cat\tsleeps\n");
+  write_file("tab.fr", "le chat\tdort\n");
+  const Result tabs = run({"score", trained_model(), "tab.en", "--target", "tab.fr"});
+  CHECK(tabs.out.ends_with("\tthe cat sleeps\tle chat dort\n"));
 }
 
 TEST_CASE("score --words and --json: each word's log probability, which add up") {
@@ -114,6 +119,13 @@ TEST_CASE("score: lines stay in their places whatever is wrong with some") {
   CHECK(json[0] == "null");
   CHECK(json[5] == "null");
   CHECK(run({"score", trained_model(), "bad.tsv", "--strict"}).code == 1);
+  std::string endless = "she";
+  for (int i = 0; i < 5001; ++i) endless += " eats";
+  write_file("endless.tsv", "he sings\til chante\n" + endless + "\telle mange\n");
+  CHECK(lines_of(run({"score", trained_model(), "endless.tsv"}).out).size() == 2);
+  const Result strict = run({"score", trained_model(), "endless.tsv", "--strict"});
+  CHECK(strict.err.starts_with("translator: endless.tsv:2: the source side has "));
+  CHECK(strict.out.empty());
   CHECK(run({"score", trained_model(), "bad.tsv", "--words", "--json"}).code == 2);
   CHECK(run({"score", trained_model()}).code == 2);
   if (std::filesystem::exists("/dev/full")) {
@@ -210,6 +222,8 @@ TEST_CASE("diff: words by frequency, worked out by hand") {
   CHECK(trained[1].at("frequency") == "4");
   CHECK(trained[1].at("words") == 2);
   CHECK(trained[1].at("b").get<double>() == about(100 * 2 * 1 / (2 + 1.0)));
+  write_file("train.tsv", "x\tle le\ny\tle le\nno tab\n");
+  CHECK(rows({"--train", "train.tsv", "--strict"}) == trained);  // which is of the pairs
 
   Result text = run({"diff", "a.txt", "b.txt", "ref.tsv"});
   CHECK(text.code == 0);

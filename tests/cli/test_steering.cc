@@ -63,6 +63,11 @@ TEST_CASE("translate --sample: a seed draws the same, whatever else is translate
   const Result first = steered({lines[0], "--sample", "--temperature", "2"});
   const Result among = steered({"--sample", "--temperature", "2"}, all);
   CHECK(lines_of(first.out)[0] == lines_of(among.out)[0]);
+  // A line that comes again draws anew.
+  std::string same;
+  for (int i = 0; i < 8; ++i) same += lines[0] + "\n";
+  const auto drawn = lines_of(steered({"--sample", "--temperature", "2"}, {.input = same}).out);
+  CHECK(std::set<std::string>(drawn.begin(), drawn.end()).size() > 1);
   // One word to choose from is the greedy search.
   CHECK(steered({"--sample", "--sample-top-k", "1"}, all).out == steered({}, all).out);
   CHECK(steered({"--sample", "--top-p", "0.000001"}, all).out == steered({}, all).out);
@@ -227,6 +232,7 @@ TEST_CASE("several models translate as one") {
   CHECK(mean < (first + second) / 2);
   CHECK(mean > std::min(first, second) - 0.7);
   CHECK(evaluated(one + "," + one, "probability")["loss"] == about(first, 1e-6));
+  CHECK(evaluated(one + "=1000," + two + "=0.001", "probability")["loss"] == about(first, 1e-3));
   CHECK(!evaluated(one + "," + two, "log-probability").contains("loss"));
   // By length too: where one row has all sentences, it has the perplexity of all.
   write_file("alike.tsv", "she eats apples\telle mange des pommes\nhe sings\til chante\n");
@@ -371,6 +377,7 @@ TEST_CASE("translate --paragraphs translates sentence by sentence, and leaves ma
   CHECK(part.code == 1);
   CHECK(part.says("; it is left out of its paragraph\n"));
   CHECK(part.out == one("He sings.") + "  " + one("They sleep.") + "\n");
+  CHECK(steered({"--paragraphs"}, {.input = endless + ".\n"}).says("; it is left out of its paragraph\n"));
   CHECK(steered({"--paragraphs", "He sings.", "--max-length", "1", "--require", "il chante"})
             .says("the sentence: no translation of so many words has all that --require asks for\n"));
 }
