@@ -130,7 +130,10 @@ class Race {
     });
     test_ = data_.embedded ? embedded_pairs("test", 1000, {.verb_final = o.train.data.verb_final}) : own_test();
     if (test_.empty() || data_.train.empty())
-      throw InputError(o.train.data.name(), 0, "has too few pairs to hold some out");
+      throw InputError(o.train.data.name(), 0,
+                       fmt::format("has too few pairs to hold some out for validation and others for the test: "
+                                   "it takes {}",
+                                   kFewestJudged + kFewestJudged / 20));
     checksum_ = checksum_of(test_, checksum_of(data_.valid, checksum_of(data_.train)));
     text_ = learn_text(o.train, data_);  // of what is left when test sentences are taken out
     // By seed first: a race that is stopped has all attentions with the seeds that it got to.

@@ -104,7 +104,7 @@ Fields DataOptions::fields() {
       {"--source", Free{&source}, "Source sentences, one a line, instead of --data"},
       {"--target", Free{&target}, "Their translations, line by line"},
       {"--valid", Free{&valid},
-       "Validation pairs, TSV (default: a twentieth of the data, at most 1000 pairs)"},
+       "Validation pairs, TSV (default: a twentieth of the data, at most 1000 pairs; none of fewer than 200)"},
       {"--valid-source", Free{&valid_source}, "Validation sources, one a line"},
       {"--valid-target", Free{&valid_target}, "Validation targets, one a line"},
       {"--swap", Switch{&read.swap_columns}, "The second column (or --target) is what is translated from"},
@@ -118,8 +118,8 @@ Fields DataOptions::fields() {
 
 std::vector<SentencePair> hold_out(std::vector<SentencePair>& pairs) {
   std::vector<SentencePair> out;
+  if (pairs.size() < kFewestJudged) return out;
   size_t wanted = std::min<size_t>(1000, pairs.size() / 20);
-  if (wanted == 0) return out;
   size_t every = pairs.size() / wanted;
   for (size_t i = 0; i < pairs.size() && out.size() < wanted; i += every) out.push_back(pairs[i]);
   drop_sources_of(out, pairs);
@@ -203,14 +203,17 @@ Data load_data(const DataOptions& options) {
       throw InputError(options.name(), 0,
                        "has no pair whose source is not among those held out for validation: give --valid");
     if (data.valid.empty() && !(data.train.empty() && others.empty()))
-      data.reports.push_back("no pair could be held out of " + first + " for validation: --valid names some");
+      data.reports.push_back(fmt::format(
+          "no pairs are held out of {} for validation, as of any fewer than {}: --valid names some", first,
+          kFewestJudged));
     if (!data.valid.empty())
       data.reports.push_back(fmt::format("no validation data given: {} pair{} held out of the training data",
                                          data.valid.size(), data.valid.size() == 1 ? "" : "s"));
   }
   std::move(others.begin(), others.end(), std::back_inserter(data.train));
-  for (size_t i = 0; i < std::min<size_t>(3, data.valid.size()); ++i)
-    data.probes.push_back(data.valid[i * std::max<size_t>(1, data.valid.size() / 3)]);
+  const std::vector<SentencePair>& shown = data.valid.empty() ? data.train : data.valid;
+  for (size_t i = 0; i < std::min<size_t>(3, shown.size()); ++i)
+    data.probes.push_back(shown[i * std::max<size_t>(1, shown.size() / 3)]);
   return data;
 }
 

@@ -61,6 +61,8 @@ struct Data {
 /// @throws InputError naming file and line.
 Data load_data(const DataOptions& options);
 
+/// Of fewer pairs than so many none are held out: less than ten would tell nothing, and be missed.
+constexpr int64_t kFewestJudged = 200;
 /// Takes every so-many-th pair out, a twentieth and 1000 at most, and drops those left whose source occurs in
 /// what was taken: they would measure memory.
 std::vector<SentencePair> hold_out(std::vector<SentencePair>& pairs);

@@ -27,14 +27,20 @@ struct BySize {
   double recurrent_dropout, subword_dropout;
   Passes gru, transformer;  // gru: of so many units
 };
+constexpr const char* kByHeart = "so few can only be learnt by heart";
 constexpr const char* kFew = "few are learnt by heart before they are understood";
 constexpr const char* kSome = "so many are learnt by heart without much dropout";
 constexpr const char* kMany = "so many are not soon learnt by heart";
-constexpr std::array<BySize, 4> kBySize = {
-    {{5'000, kFew, 2000, 32, 256, 0.2, 0.1, {80, 0.4, 10}, {80, 0.3, 10}},
+constexpr std::array<BySize, 5> kBySize = {
+    {{kFewestJudged, kByHeart, 2000, 8, 128, 0.2, 0.1, {80, 0.3, 10}, {80, 0.1, 10}},
+     {5'000, kFew, 2000, 32, 256, 0.2, 0.1, {80, 0.4, 10}, {80, 0.3, 10}},
      {20'000, kFew, 2000, 32, 256, 0.2, 0.1, {30, 0.4, 4}, {60, 0.3, 12}},
      {60'000, kSome, 6000, 64, 384, 0, 0, {18, 0.5, 2}, {40, 0.2, 12}},
      {INT64_MAX, kMany, 8000, 64, 256, 0, 0, {12, 0.2, 1.5}, {24, 0.1, 7}}}};
+
+// The first row's passes are those of 200 pairs: fewer go on until they have had as many steps, and are looked
+// at every so often, not every few steps.
+constexpr int64_t kStepsByHeart = 2000, kStepsToLook = 100;
 
 // With --from, and dropout that is the trained model's. A third of the usual rate: much of it forgets.
 constexpr const char* kMostBehind = "a trained model has most of it behind it";
@@ -55,6 +61,8 @@ const BySize& of_size(int64_t pairs) {
   while (pairs >= kBySize[i].pairs) ++i;
   return kBySize[i];
 }
+
+bool by_heart(const BySize& own) { return own.why == kByHeart; }
 
 // A GRU of fewer units than its pairs would have it learns less by heart: a tenth less for each halving.
 double dropout_of(const BySize& own, int64_t units) {
@@ -117,8 +125,9 @@ void fill_embedded(TrainCommand& o) {
 }
 
 // What goes by the number of pairs, which it says; "": nothing.
-std::string fill_by_size(TrainCommand& o, const BySize& own, bool further) {
+std::string fill_by_size(TrainCommand& o, const BySize& own, int64_t pairs) {
   const bool transformer = o.model.model == "transformer", fresh = o.from.empty();
+  const bool further = own.why == kMostBehind;
   gradus::nn::Seq2SeqConfig& n = o.model.network;
   gradus::nn::TransformerConfig& t = o.model.transformer;
   TrainOptions& run = o.train;
@@ -129,6 +138,12 @@ std::string fill_by_size(TrainCommand& o, const BySize& own, bool further) {
     chosen += (chosen.empty() ? "" : ", ") + text;
   };
   auto [epochs, most, rise] = transformer ? own.transformer : own.gru;
+  if (by_heart(own)) {
+    const int64_t passes = kStepsByHeart / ((pairs + own.batch - 1) / own.batch);
+    rise *= static_cast<double>(passes) / static_cast<double>(epochs);
+    epochs = passes;
+    if (o.open("--validate-every")) run.validate_every = kStepsToLook;
+  }
   if (transformer && t.d_model > kNarrow)
     rise *= static_cast<double>(kNarrow) / static_cast<double>(t.d_model);
   run.usual_epochs = static_cast<double>(epochs);
@@ -199,14 +214,14 @@ std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {
   const BySize& own = further ? kFurther : of_size(pairs);
   TrainOptions& run = o.train;
   fill_sizes(o, embedded ? 128 : own.units);
-  fill_optimizer(o, own, !embedded && pairs < kFewForMuon);
+  fill_optimizer(o, own, !embedded && !by_heart(own) && pairs < kFewForMuon);
   if (o.open("--label-smoothing")) run.label_smoothing = 0.1;
   if (o.open("--links")) run.links = linked || run.guided_alignment == 0 ? "given" : "learnt";
   std::string chosen;
   if (embedded)
     fill_embedded(o);
   else
-    chosen = fill_by_size(o, own, further);
+    chosen = fill_by_size(o, own, pairs);
   if (run.epochs == 0 && run.max_minutes <= 0)
     throw UsageError("--epochs 0 needs --max-minutes: the run would never end");
   if (chosen.empty()) return "";

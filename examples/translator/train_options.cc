@@ -69,7 +69,7 @@ Fields TrainOptions::budget() {
       {"-b,--batch-size", Whole{&batch_size, 1, 1000000},
        "Sentence pairs a step (default: by the pairs, 32 to 64)"},
       {"--validate-every", Whole{&validate_every, 1, 1000000000, kOrZero},
-       "Steps between validations (default: once an epoch)"},
+       "Steps between validations (default: once an epoch, 100 with fewer than 200 pairs of your own)"},
       {"--patience", Whole{&patience, 1, 1000000, kOrZero},
        "Stop after so many validations in a row that are no better by --metric (default: never)"},
       {"--keep", Whole{&keep, 1, 1000, kOrZero},

@@ -104,6 +104,19 @@ TEST_CASE("bad lines are counted and named, or refused by --strict; nothing is m
   CHECK_FALSE(exists("strict"));
 }
 
+TEST_CASE("three pairs of one's own, and nothing else said: they are learnt, and shown") {
+  write_file("typed.tsv",
+             "The dog sleeps.\tLe chien dort.\nAnna sings!\tAnna chante !\nGood night.\tBonne nuit.\n");
+  const Result r = run({"train", "--data", "typed.tsv", "--out", "typed"});
+  INFO(r.err);
+  REQUIRE(r.code == 0);
+  CHECK(r.says("no pairs are held out of typed.tsv for validation"));
+  CHECK(r.says("  Anna sings!  ->  Anna chante !\n"));
+  CHECK(run({"translate", "typed"}, {.input = "The dog sleeps.\nAnna sings!\nGood night.\n"}).out ==
+        "Le chien dort.\nAnna chante !\nBonne nuit.\n");
+  CHECK(events("typed", "validation").size() == 20);
+}
+
 TEST_CASE("what is not read of a file, and that nothing was held out of it, is said") {
   std::string text;
   for (int i = 0; i < 12; ++i) text += fmt::format("{0}\tshe eats {0}\t{1}\telle mange {0}\n", i, 100 + i);
@@ -112,7 +125,8 @@ TEST_CASE("what is not read of a file, and that nothing was held out of it, is s
   INFO(r.err);
   CHECK(r.code == 0);
   CHECK(r.says("ids.tsv: 12 of 12 lines read, 12 with further columns, which are not read\n"));
-  CHECK(r.says("no pair could be held out of ids.tsv for validation: --valid names some\n"));
+  CHECK(r.says(
+      "no pairs are held out of ids.tsv for validation, as of any fewer than 200: --valid names some\n"));
   const Result judged = run({"evaluate", trained_model(), "ids.tsv"});
   CHECK(judged.code == 0);
   CHECK(judged.says("ids.tsv: 12 of 12 lines read, 12 with further columns, which are not read\n"));
@@ -156,7 +170,7 @@ TEST_CASE("sources that go together, and standard input once: files of options a
 
 TEST_CASE("pairs of one source, which those held out take with them, want --valid") {
   std::string same;
-  for (int i = 0; i < 40; ++i) same += "she eats\telle mange " + std::to_string(i) + "\n";
+  for (int i = 0; i < 200; ++i) same += "she eats\telle mange " + std::to_string(i) + "\n";
   write_file("same.tsv", same);
   const Result r =
       run({"train", "--data", "same.tsv", "--out", "same", "--print-config", "--subwords", "none"});

@@ -27,16 +27,15 @@ std::string filled(TrainCommand& o, int64_t pairs) {
 
 TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told so") {
   int64_t pieces = 0, batch = 0, epochs = 1000;
-  for (int64_t pairs : {1, 4'999, 5'000, 20'000, 60'000, 10'000'000}) {
+  for (int64_t pairs : {200, 4'999, 5'000, 20'000, 60'000, 10'000'000}) {
     CAPTURE(pairs);
     TrainCommand o = own({"--subwords"});
     o.model.subwords = "bpe";
     const std::string said = filled(o, pairs);
     const bool few = pairs < 20'000, between = !few && pairs < 60'000;
     const std::string rise = pairs < 5'000 ? "10" : few ? "4" : between ? "2" : "1.5";
-    CHECK(said == "For " + std::to_string(pairs) + (pairs == 1 ? " pair: " : " pairs: ") +
-                      std::to_string(default_pieces(pairs)) + " pieces, " + (between ? "384" : "256") +
-                      " units, dropout " +
+    CHECK(said == "For " + std::to_string(pairs) + " pairs: " + std::to_string(default_pieces(pairs)) +
+                      " pieces, " + (between ? "384" : "256") + " units, dropout " +
                       (few       ? "0.4"
                        : between ? "0.5"
                                  : "0.2") +
@@ -63,6 +62,38 @@ TEST_CASE("defaults: fewer pairs get fewer pieces and more passes, and are told 
     epochs = o.train.epochs;
   }
   CHECK(pieces > default_pieces(1));
+}
+
+TEST_CASE("defaults: so few pairs that none is held out are learnt by heart, in about 2,000 steps") {
+  struct Few {
+    int64_t pairs;
+    const char *said, *rise;
+    int64_t epochs;
+  };
+  for (const Few& f : {Few{1, "For 1 pair: ", "250", 2000}, {20, "For 20 pairs: ", "83.2", 666},
+                       {199, "For 199 pairs: ", "10", 80}}) {
+    CAPTURE(f.pairs);
+    TrainCommand o = own({"--subwords"});
+    o.model.subwords = "bpe";
+    CHECK(filled(o, f.pairs) ==
+          std::string(f.said) + "2000 pieces, 128 units, dropout 0.3, rising over " + f.rise +
+              " of the usual " + std::to_string(f.epochs) + " epochs, batches of 8, " +
+              std::to_string(f.epochs) + " epochs, recurrent dropout 0.2, subword dropout 0.1; so few can only "
+                                         "be learnt by heart (docs/recipes.md).");
+    CHECK(o.train.epochs == f.epochs);
+    CHECK(o.train.optimizer == "adam");
+    CHECK(o.train.validate_every == 100);
+    TrainCommand looked = own({"--validate-every", "--batch-size"});
+    looked.train.validate_every = 7, looked.train.batch_size = 1;
+    filled(looked, f.pairs);
+    CHECK(looked.train.validate_every == 7);
+    CHECK(looked.train.epochs == f.epochs);
+    TrainCommand tuned = own();
+    tuned.from = "model";
+    filled(tuned, f.pairs);
+    CHECK(tuned.train.epochs == 20);
+    CHECK(tuned.train.validate_every == 0);
+  }
 }
 
 TEST_CASE("defaults: a GRU narrower than its pairs would have it gets less dropout and a higher rate") {
