@@ -374,6 +374,7 @@ TEST_CASE("text, picture, trace and page of a flow") {
   CHECK(whole_percents({0.335, 0.005, 0.66}) == std::vector<double>{34, 0, 66});
   CHECK(whole_percents({0.455, 0.455, 0.09}) == std::vector<double>{46, 45, 9});
   CHECK(std::isnan(whole_percents({NAN, NAN})[0]));
+  CHECK(whole_percents({0, 0, 0}) == std::vector<double>{0, 0, 0});
   CHECK(as_fraction(-5.5) == "1/300000 of");
   CHECK(as_fraction(-1) == "1/10 of");
   CHECK(as_fraction(0.08) == "1.2 times as much as");

@@ -25,6 +25,7 @@
   function percents(shares) {
     const exact = shares.map((x) => 100 * number(x)), out = exact.map(Math.floor);
     let left = 100 - out.reduce((a, b) => a + b, 0);
+    if (left > shares.length) left = 0;  // no gradient, which has no ways
     for (; left > 0; --left) ++out[exact.reduce((most, x, i) => (x - out[i] > exact[most] - out[most] ? i : most), 0)];
     return out.map((x) => `${x} %`);
   }

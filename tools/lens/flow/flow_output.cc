@@ -90,6 +90,7 @@ std::vector<double> whole_percents(const std::vector<double>& shares) {
     out.push_back(std::floor(100 * share));
     left -= out.back();
   }
+  if (left > static_cast<double>(shares.size())) left = 0;  // no gradient, which has no ways
   for (; left > 0; --left) {
     size_t most = 0;
     for (size_t i = 1; i < out.size(); ++i)
