@@ -8,6 +8,7 @@
 
 #include <common/error.h>
 #include <gradus/kernels/products/gemm.h>
+#include <translator/ensemble.h>
 #include <translator/files.h>
 #include <translator/forecast.h>
 #include <translator/members.h>
