@@ -213,7 +213,7 @@
     inside.push(html`<rect class="column" x="${names + cell * state.at - 0.5}" y="-0.5" width="${cell}" height="${row * rows.length}"/>`);
     put(box, html`<svg width="${total}" height="${height}" viewBox="-1 -1 ${total + 1} ${height + 1}" role="img" aria-label="Layers over time">${inside}</svg>`);
     // A font that is wider than most: what does not fit goes at the front.
-    for (const text of box.querySelectorAll("text.name")) while (text.getBBox().x < 0) text.lastChild.data = "…" + text.lastChild.data.slice(2);
+    for (const text of box.querySelectorAll("text.name")) while (text.getBBox().x < 0 && text.lastChild.data.length > 2) text.lastChild.data = "…" + text.lastChild.data.slice(2);
     const svg = box.firstChild, hit = (e) => e.target.closest("rect.cell");
     svg.addEventListener("pointermove", (e) => {
       const c = hit(e);
