@@ -99,6 +99,8 @@ class Trainer {
   bool interrupted(class Progress& bar);
   void show(class Progress& bar, const RunLog::Details& details) const;
   void save_last(const std::string& where) const;
+  void take_numbers(const class StateFacts& facts);
+  void take_tensors(const std::string& path, int64_t measured, const gradus::nn::StateDict& tensors);
   void must_be_counts_of_steps(const std::string& path, const gradus::nn::StateDict& moments,
                                const gradus::nn::StateDict& averages) const;
   std::map<std::string, std::string> facts_of(double loss, double score) const;

@@ -25,11 +25,13 @@ const std::string kOptimizer = "optimizer.", kPlateau = "plateau.", kAverage = "
 constexpr int64_t kMostSteps = int64_t{1} << 40;
 constexpr double kMostSeconds = 1e9, kMostNats = std::numeric_limits<float>::max();
 
+}  // namespace
+
 // The facts of last.safetensors. It may come from anywhere: whatever a fact cannot be is said with the file and
 // its name.
-class Facts {
+class StateFacts {
  public:
-  Facts(std::string path, const std::map<std::string, std::string>& all) : path_(std::move(path)), all_(all) {}
+  StateFacts(std::string path, const std::map<std::string, std::string>& all) : path_(std::move(path)), all_(all) {}
 
   bool has(const std::string& key) const { return all_.count(key) > 0; }
   const std::string& text(const std::string& key) const {
@@ -71,6 +73,21 @@ class Facts {
   std::string path_;
   const std::map<std::string, std::string>& all_;
 };
+
+namespace {
+
+// A state names its options, but for the oldest; one that it does not name was none yet.
+void must_have_options(const StateFacts& facts, const TrainOptions& options) {
+  facts.same("batch_size", std::to_string(options.batch_size), "another --batch-size");
+  facts.same("seed", std::to_string(options.seed), "another --seed");
+  const std::map<std::string, std::string> unnamed = recipe(TrainOptions());
+  const bool names_options = facts.has("--optimizer");
+  for (const auto& [option, value] : recipe(options)) {
+    if (facts.has(option)) facts.same(option, value, "another " + option);
+    else if (names_options && value != unnamed.at(option))
+      facts.fault(fmt::format("was made without {}: the run cannot go on from it", option));
+  }
+}
 
 // `no_best` is what a plateau's best is before there is one.
 void must_be_sound(const std::string& path, const std::string& name, const gradus::Tensor& t,
@@ -205,23 +222,18 @@ void Trainer::save_last(const std::string& where) const {
 
 void Trainer::resume() {
   const std::string path = in(options_.out, "last.safetensors");
-  gradus::SafetensorsFile file = gradus::load_safetensors(path);
-  Facts facts(path, file.metadata);
+  const gradus::SafetensorsFile file = gradus::load_safetensors(path);
+  const StateFacts facts(path, file.metadata);
   facts.same("data", fingerprints_.at("data"), "other training data");
   if (facts.has("links")) facts.same("links", fingerprints_.at("links"), "other links of words");
   if (facts.has("valid")) facts.same("valid", fingerprints_.at("valid"), "other validation pairs");
-  facts.same("batch_size", std::to_string(options_.batch_size), "another --batch-size");
-  facts.same("seed", std::to_string(options_.seed), "another --seed");
-  // A state names its options, but for the oldest; one that it does not name was none yet.
-  const std::map<std::string, std::string> unnamed = recipe(TrainOptions());
-  const bool names_options = facts.has("--optimizer");
-  for (const auto& [option, value] : recipe(options_)) {
-    if (facts.has(option)) facts.same(option, value, "another " + option);
-    else if (names_options && value != unnamed.at(option))
-      facts.fault(fmt::format("was made without {}: the run cannot go on from it", option));
-  }
+  must_have_options(facts, options_);
+  take_numbers(facts);
+  take_tensors(path, facts.has("norms") ? facts.whole("norms", -1, step_ - 1) : -1, file.tensors);
+}
 
-  // Where in the run: each number by itself, and all of them together.
+// Where in the run: each number by itself, and all of them together.
+void Trainer::take_numbers(const StateFacts& facts) {
   const bool varies = options_.batch_tokens > 0;
   if (!varies) facts.whole("batches_per_epoch", batches_per_epoch_, batches_per_epoch_);
   epoch_ = facts.whole("epoch", 0, kMostSteps / batches_per_epoch_ - 1);
@@ -251,14 +263,17 @@ void Trainer::resume() {
   baseline_ = facts.number("baseline", -kMostNats, kMostNats);
   if (facts.has("grad_norm"))  // of before it was kept
     last_norm_ = facts.number("grad_norm", 0, skipped_ > 0 ? INFINITY : kMostNats, skipped_ > 0);
-  const int64_t measured = facts.has("norms") ? facts.whole("norms", -1, step_ - 1) : -1;
-  double rate = facts.number("base_lr", 0, options_.lr);
+  const double rate = facts.number("base_lr", 0, options_.lr);
   if (options_.schedule == "plateau") base_lr_ = rate;
+}
 
+// Weights, the optimiser's moments, averages, and the norms of step `measured`, if there is one.
+void Trainer::take_tensors(const std::string& path, int64_t measured, const nn::StateDict& tensors) {
+  const double no_best = options_.metric == "loss" ? INFINITY : -INFINITY;
   nn::StateDict weights, moments, plateau, averages, norms;
-  for (auto& [name, tensor] : file.tensors) {
+  for (const auto& [name, tensor] : tensors) {
     const bool norm = name.starts_with(kNorms) && measured >= 0;
-    if (!options_.check_finite && !norm) must_be_sound(path, name, tensor, by_loss ? INFINITY : -INFINITY);
+    if (!options_.check_finite && !norm) must_be_sound(path, name, tensor, no_best);
     if (norm) norms.emplace_back(name.substr(kNorms.size()), tensor);
     else if (name.starts_with(kOptimizer)) moments.emplace_back(name.substr(kOptimizer.size()), tensor);
     else if (name.starts_with(kPlateau)) plateau.emplace_back(name.substr(kPlateau.size()), tensor);
