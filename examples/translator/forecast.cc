@@ -2,19 +2,15 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <iterator>
 
 #include <gradus/memory.h>
 #include <gradus/nn/attention/attention.h>
-#include <translator/train_options.h>
 
 namespace translator {
 namespace {
 
 namespace nn = gradus::nn;
-
-constexpr double kFloat = 4;  // bytes
 
 double real(int64_t size) { return static_cast<double>(size); }
 
@@ -80,13 +76,14 @@ double transformer_parameters(const nn::TransformerConfig& c) {
          positions;
 }
 
-// Numbers that one word of the source and one of the target leave for the way back: each state, and what its
-// gates were.
-struct PerWord {
-  double source, target;
-};
+}  // namespace
 
-PerWord states_of(const ModelConfig& config) {
+double foretold_parameters(const ModelConfig& config) {
+  return config.model == "transformer" ? transformer_parameters(config.transformer)
+                                       : recurrent_parameters(config.network);
+}
+
+StatesPerWord foretold_states(const ModelConfig& config) {
   if (config.model == "transformer") {
     const nn::TransformerConfig& c = config.transformer;
     double d = real(c.d_model), L = real(c.num_layers), F = feed_forward(c);
@@ -97,37 +94,12 @@ PerWord states_of(const ModelConfig& config) {
           n.embedding + n.hidden * (2 + n.gates) + n.context() + n.above * n.hidden * (2 + n.gates)};
 }
 
-std::string shape_of(const ModelConfig& c) {
+std::string network_text(const ModelConfig& c) {
   if (c.model == "transformer")
     return fmt::format("{} + {} layers of {} units", c.transformer.num_layers, c.transformer.num_layers,
                        c.transformer.d_model);
   return fmt::format("word vectors of {} and {} layer{} of {} units", c.network.embedding_dim,
                      c.network.rnn.num_layers, c.network.rnn.num_layers == 1 ? "" : "s", c.network.hidden_size);
-}
-
-}  // namespace
-
-double foretold_parameters(const ModelConfig& config) {
-  return config.model == "transformer" ? transformer_parameters(config.transformer)
-                                       : recurrent_parameters(config.network);
-}
-
-double foretold_training(const ModelConfig& config, const TrainOptions& o,
-                         const std::vector<SentencePair>& pairs) {
-  size_t source = 0, target = 0;
-  for (const SentencePair& p : pairs) {
-    source = std::max(source, p.source.size() + 1);
-    target = std::max(target, p.target.size() + 1);
-  }
-  const double most = o.batch_tokens > 0
-                          ? std::max(1.0, real(o.batch_tokens) / static_cast<double>(source + target))
-                          : real(o.batch_size);
-  double batch = std::min(most, static_cast<double>(pairs.size()));
-  PerWord words = states_of(config);
-  double states =
-      batch * (static_cast<double>(source) * words.source + static_cast<double>(target) * words.target);
-  double copies = 2 + static_cast<double>(make_optimizer(o, {})->slots()) + (o.ema > 0 ? 1 : 0);
-  return kFloat * (copies * foretold_parameters(config) + states);
 }
 
 std::string format_bytes(double bytes) {
@@ -138,24 +110,11 @@ std::string format_bytes(double bytes) {
 }
 
 std::string why_too_large(const ModelConfig& config) {
-  double parameters = foretold_parameters(config), bytes = kFloat * parameters,
+  double parameters = foretold_parameters(config), bytes = kFloatBytes * parameters,
          there = static_cast<double>(gradus::machine_memory());
   if (bytes <= there) return "";
   return fmt::format("{}: about {:.2g} parameters, which take {}; there are {} of memory here",
-                     shape_of(config), parameters, format_bytes(bytes), format_bytes(there));
-}
-
-std::string why_training_is_too_large(const ModelConfig& config, const TrainOptions& o,
-                                      const std::vector<SentencePair>& pairs) {
-  double bytes = foretold_training(config, o, pairs), there = static_cast<double>(gradus::machine_memory());
-  if (bytes <= there) return "";
-  return fmt::format(
-      "{}: about {:.2g} parameters; to train them with {} on batches of {} takes at least {}, and there "
-      "are {} of memory here. Smaller --hidden, --embedding, --layers, --max-vocabulary, --subword-size, "
-      "--batch-size or --max-length take less",
-      shape_of(config), foretold_parameters(config), o.optimizer,
-      o.batch_tokens > 0 ? fmt::format("{} tokens", o.batch_tokens) : std::to_string(o.batch_size),
-      format_bytes(bytes), format_bytes(there));
+                     network_text(config), parameters, format_bytes(bytes), format_bytes(there));
 }
 
 }  // namespace translator

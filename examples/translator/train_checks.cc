@@ -10,8 +10,8 @@
 #include <gradus/kernels/products/gemm.h>
 #include <translator/ensemble.h>
 #include <translator/files.h>
-#include <translator/forecast.h>
 #include <translator/members.h>
+#include <translator/training_forecast.h>
 
 namespace translator {
 

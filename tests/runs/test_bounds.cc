@@ -13,6 +13,7 @@
 #include <gradus/nn/module.h>
 #include <gradus/nn/recurrent_cell.h>
 #include <translator/forecast.h>
+#include <translator/training_forecast.h>
 #include <common/error.h>
 
 #include <common/json_text.h>
