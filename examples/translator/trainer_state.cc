@@ -31,7 +31,8 @@ constexpr double kMostSeconds = 1e9, kMostNats = std::numeric_limits<float>::max
 // its name.
 class StateFacts {
  public:
-  StateFacts(std::string path, const std::map<std::string, std::string>& all) : path_(std::move(path)), all_(all) {}
+  StateFacts(std::string path, const std::map<std::string, std::string>& all)
+      : path_(std::move(path)), all_(all) {}
 
   bool has(const std::string& key) const { return all_.count(key) > 0; }
   const std::string& text(const std::string& key) const {
