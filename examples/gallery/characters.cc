@@ -30,7 +30,7 @@
 #include <gradus/nn/transformer.h>
 #include <gradus/ops.h>
 #include <translator/corpus/corpus.h>
-#include <translator/files.h>
+#include <translator/model/files.h>
 
 #include "gallery.h"
 

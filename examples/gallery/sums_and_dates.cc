@@ -24,7 +24,7 @@
 #include <gradus/nn/optimizer.h>
 #include <gradus/nn/search.h>
 #include <gradus/nn/seq2seq.h>
-#include <translator/batches.h>
+#include <translator/model/batches.h>
 
 #include "gallery.h"
 

@@ -4,8 +4,9 @@
 //   translator train                                    the embedded English-French corpus, good defaults
 //   translator translate model "he doesn't like apples" --attention-map
 //
-// *_command.cc and commands.cc hold the commands, trainer.cc the training loop; this file only reads the
-// command line.
+// This file only reads the command line. Of the rooms each knows those before it only: text/ (tokens, pieces,
+// scores of text), corpus/ (a grammar of English and French), doctor/ (what is wrong with pairs), model/ (data,
+// and what a model directory holds), inference/ (translations, and what they are worth), training/, commands/.
 
 #include <fmt/core.h>
 
@@ -18,7 +19,7 @@
 #include <variant>
 
 #include <gradus/nn/attention/attention.h>
-#include <translator/options.h>
+#include <translator/commands/options.h>
 #include <common/program.h>
 #include <common/tell.h>
 

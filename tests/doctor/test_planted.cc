@@ -1,8 +1,8 @@
 // Damage planted in sentences of the grammar: all of it is found, and next to nothing else.
 
-#include <translator/data.h>
 #include <translator/doctor/examine.h>
 #include <translator/doctor/lexicon.h>
+#include <translator/model/data.h>
 
 #include <functional>
 #include <map>

@@ -1,7 +1,7 @@
 // What is told of findings: text, JSON, and the lines that are kept.
 
 #include <common/json_text.h>
-#include <translator/doctor/report.h>
+#include <translator/commands/doctor_report.h>
 
 #include <nlohmann/json.hpp>
 

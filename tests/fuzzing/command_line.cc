@@ -3,7 +3,7 @@
 
 #include <common/command_line.h>
 #include <gradus/error.h>
-#include <translator/commands.h>
+#include <translator/commands/commands.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // config.json. What is read is written and read again the same.
 
-#include <translator/model_config.h>
+#include <translator/model/model_config.h>
 #include <common/error.h>
 
 #include <sstream>

@@ -13,7 +13,7 @@
 
 #include "fuzz.h"
 #include "small_model.h"
-#include <translator/translation.h>
+#include <translator/inference/translation.h>
 
 using namespace fuzzing;
 using translator::Model;

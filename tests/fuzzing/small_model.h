@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include <translator/model.h>
+#include <translator/model/model.h>
 #include <translator/text/parallel.h>
 
 // A model of a few numbers and the pairs that it learns from.

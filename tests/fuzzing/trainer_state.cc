@@ -13,7 +13,7 @@
 #include <gradus/error.h>
 #include <gradus/io/safetensors.h>
 #include <common/error.h>
-#include <translator/trainer.h>
+#include <translator/training/trainer.h>
 
 #include "fuzz.h"
 #include "small_model.h"

@@ -2,7 +2,8 @@
 //   base <- kernels <- tensor <- autograd <- ops <- nn <- examples, tools
 // This reads the #include lines of lib/ and nn/ and knows for every file which layer it belongs to. A file
 // may include headers of its own layer and of those below. Only kernels/ may see BLAS and SIMD, and no
-// installed header pulls fmt, JSON, BLAS or SIMD into its users' builds.
+// installed header pulls fmt, JSON, BLAS or SIMD into its users' builds. The translator's rooms are layers
+// like these.
 
 #include <algorithm>
 #include <filesystem>
@@ -174,6 +175,32 @@ TEST_CASE("no file of lib/ or nn/ includes what its layer may not see") {
   CHECK(internal_headers.count("gradus/ops/gru.h") == 0);
   for (const Source& file : files)
     for (const std::string& line : violations(file, internal_headers)) FAIL_CHECK(line);
+}
+
+TEST_CASE("no room of the translator includes one that stands on it") {
+  const std::vector<std::string> rooms = {"attentions", "text",      "corpus",   "doctor",
+                                          "model",      "inference", "training", "commands"};
+  auto height = [&](const std::string& room) {
+    return std::find(rooms.begin(), rooms.end(), room) - rooms.begin();
+  };
+  const fs::path root = fs::path(GRADUS_SOURCE_ROOT) / "examples" / "translator";
+  int includes = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(root)) {
+    const fs::path path = fs::relative(entry.path(), root);
+    if (path.extension() != ".h" && path.extension() != ".cc") continue;
+    if (path == "main.cc") continue;  // on top of all
+    const std::string own = path.begin()->string();
+    REQUIRE_MESSAGE(height(own) < std::ssize(rooms), path.string() << " is in no room that this test knows");
+    std::ifstream in(entry.path());
+    for (const Include& i : includes_of(in)) {
+      if (!i.target.starts_with("translator/")) continue;
+      const std::string other = std::next(fs::path(i.target).begin())->string();
+      CHECK_MESSAGE(height(other) <= height(own),
+                    path.string() << ":" << i.line << ": " << own << " may not look up at " << other);
+      ++includes;
+    }
+  }
+  CHECK(includes > 200);
 }
 
 TEST_CASE("headers say #pragma once, and ops.h gathers every op") {

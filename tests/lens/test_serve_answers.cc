@@ -10,8 +10,8 @@
 #include "commands.h"
 #include "serving.h"
 #include <gradus/io/safetensors.h>
-#include <translator/int8_state.h>
-#include <translator/translation.h>
+#include <translator/inference/translation.h>
+#include <translator/model/int8_state.h>
 
 using lens::json;
 using lens::Refused;

@@ -11,7 +11,7 @@
 #include "commands.h"
 #include "serving.h"
 #include <common/json_text.h>
-#include <translator/translation.h>
+#include <translator/inference/translation.h>
 
 using namespace lens;
 namespace nn = gradus::nn;

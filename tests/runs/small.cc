@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include <translator/data.h>
+#include <translator/model/data.h>
 
 #include <common/json_text.h>
 

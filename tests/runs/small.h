@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../show_json.h"
-#include <translator/trainer.h>
+#include <translator/training/trainer.h>
 
 namespace runs {
 

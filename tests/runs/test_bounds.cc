@@ -12,8 +12,8 @@
 #include <gradus/nn/attention/attention.h>
 #include <gradus/nn/module.h>
 #include <gradus/nn/recurrent_cell.h>
-#include <translator/forecast.h>
-#include <translator/training_forecast.h>
+#include <translator/model/forecast.h>
+#include <translator/training/training_forecast.h>
 #include <common/error.h>
 
 #include <common/json_text.h>

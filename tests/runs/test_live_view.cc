@@ -1,6 +1,6 @@
 // What a terminal shows while a model is trained.
 
-#include <translator/live_view.h>
+#include <translator/training/live_view.h>
 #include <common/utf8.h>
 
 #include <sstream>

@@ -8,8 +8,8 @@
 #include <gradus/io/safetensors.h>
 #include <gradus/nn/optimizer.h>
 #include <gradus/nn/search.h>
-#include <translator/model.h>
-#include <translator/translation.h>
+#include <translator/inference/translation.h>
+#include <translator/model/model.h>
 
 #include "../io/scratch.h"
 #include "../pieces.h"

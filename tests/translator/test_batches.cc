@@ -7,7 +7,7 @@
 #include "../about.h"
 #include "../check.h"
 #include "tiny.h"
-#include <translator/translation.h>
+#include <translator/inference/translation.h>
 
 using namespace gradus;
 using namespace translator;

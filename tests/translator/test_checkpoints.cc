@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include <gradus/io/safetensors.h>
-#include <translator/files.h>
-#include <translator/trainer.h>
+#include <translator/model/files.h>
+#include <translator/training/trainer.h>
 
 #include "../about.h"
 #include "../io/scratch.h"

@@ -1,6 +1,6 @@
 // What a run that is told little does, by the data and the network.
 
-#include <translator/commands.h>
+#include <translator/commands/commands.h>
 #include <common/error.h>
 
 #include "../about.h"

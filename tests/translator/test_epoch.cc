@@ -6,8 +6,8 @@
 #include <map>
 #include <set>
 
-#include <translator/epoch.h>
-#include <translator/trainer.h>
+#include <translator/training/epoch.h>
+#include <translator/training/trainer.h>
 
 #include "../about.h"
 #include "../io/scratch.h"

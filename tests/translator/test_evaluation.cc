@@ -5,8 +5,8 @@
 #include <numeric>
 #include <set>
 
-#include <translator/evaluation.h>
-#include <translator/translation.h>
+#include <translator/inference/evaluation.h>
+#include <translator/inference/translation.h>
 
 #include "../about.h"
 #include "../check.h"

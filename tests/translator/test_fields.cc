@@ -1,7 +1,7 @@
 // The lists of options: names, texts, and what both kinds of network have.
 
-#include <translator/model_config.h>
-#include <translator/train_options.h>
+#include <translator/model/model_config.h>
+#include <translator/training/train_options.h>
 
 #include "../quick_doctest.h"
 

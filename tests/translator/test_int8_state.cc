@@ -6,7 +6,7 @@
 
 #include <gradus/nn/seq2seq.h>
 #include <gradus/nn/transformer_seq2seq.h>
-#include <translator/int8_state.h>
+#include <translator/model/int8_state.h>
 
 #include "../check.h"
 

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include <translator/data.h>
+#include <translator/model/data.h>
 #include <translator/text/tokenizer.h>
 
 #include "../io/scratch.h"

@@ -1,8 +1,8 @@
 // Models whose tokens are pieces: links and weights are of words all the same.
 
-#include <translator/evaluation.h>
-#include <translator/insight.h>
-#include <translator/translation.h>
+#include <translator/inference/evaluation.h>
+#include <translator/inference/translation.h>
+#include <translator/training/insight.h>
 
 #include <algorithm>
 #include <cmath>

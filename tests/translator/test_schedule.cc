@@ -6,8 +6,8 @@
 #include <gradus/nn/linear.h>
 #include <gradus/ops/arithmetic.h>
 #include <gradus/ops/reduce.h>
-#include <translator/train_options.h>
-#include <translator/trainer.h>
+#include <translator/training/train_options.h>
+#include <translator/training/trainer.h>
 
 #include "../about.h"
 #include "../check.h"

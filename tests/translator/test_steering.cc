@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include <translator/steering.h>
+#include <translator/inference/steering.h>
 
 #include "tiny.h"
 #include "../quick_doctest.h"

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include <translator/model.h>
+#include <translator/inference/translation.h>
+#include <translator/model/model.h>
 #include <translator/text/alignment.h>
 #include <translator/text/tokenizer.h>
-#include <translator/translation.h>
 
 #include "tiny.h"
 #include "../about.h"

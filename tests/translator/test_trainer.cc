@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include <gradus/io/safetensors.h>
-#include <translator/trainer.h>
+#include <translator/training/trainer.h>
 
 #include "../about.h"
 #include "../io/scratch.h"

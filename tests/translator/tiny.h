@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <translator/batches.h>
-#include <translator/model.h>
-#include <translator/train_options.h>
+#include <translator/model/batches.h>
+#include <translator/model/model.h>
+#include <translator/training/train_options.h>
 
 #include "../io/scratch.h"
 

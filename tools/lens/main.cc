@@ -25,7 +25,7 @@
 #include <common/program.h>
 #include <common/tell.h>
 #include <common/utf8.h>
-#include <translator/options.h>
+#include <translator/commands/options.h>
 
 #include "blame/blame.h"
 #include "commands.h"

@@ -4,7 +4,7 @@
 #include <common/json_text.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
-#include <translator/files.h>
+#include <translator/model/files.h>
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 #include <common/tell.h>
 #include <fmt/core.h>
 #include <gradus/parallel.h>
-#include <translator/files.h>
+#include <translator/model/files.h>
 
 #include <algorithm>
 #include <csignal>

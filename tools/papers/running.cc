@@ -10,7 +10,7 @@
 #include <spawn.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <translator/files.h>
+#include <translator/model/files.h>
 #include <unistd.h>
 
 #include <algorithm>

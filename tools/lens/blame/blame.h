@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include <translator/given_pairs.h>
+#include <translator/model/given_pairs.h>
 
 #include "explain/explain.h"
 

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include <translator/commands.h>
+#include <translator/commands/commands.h>
 
 namespace lens {
 

@@ -1,6 +1,6 @@
 #include <fmt/core.h>
 
-#include <translator/diff.h>
+#include <translator/commands/diff.h>
 
 #include "diff/diff.h"
 #include "page/output.h"

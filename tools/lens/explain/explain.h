@@ -5,7 +5,7 @@
 #include <vector>
 
 #include <common/terminal.h>
-#include <translator/model.h>
+#include <translator/model/model.h>
 
 #include "page/output.h"
 #include "sentence/sentence.h"

@@ -6,7 +6,7 @@
 
 #include <common/tell.h>
 #include <common/utf8.h>
-#include <translator/files.h>
+#include <translator/model/files.h>
 
 #include "commands.h"
 #include "depth/depth.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include <common/utf8.h>
-#include <translator/files.h>
+#include <translator/model/files.h>
 
 #include "commands.h"
 #include "graph.h"

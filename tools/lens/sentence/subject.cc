@@ -7,7 +7,7 @@
 #include <common/utf8.h>
 
 #include "explain/explain.h"
-#include <translator/translation.h>
+#include <translator/inference/translation.h>
 
 namespace lens {
 namespace {

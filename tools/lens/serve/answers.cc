@@ -9,8 +9,8 @@
 #include <common/error.h>
 #include <common/utf8.h>
 #include <gradus/kernels/inference.h>
+#include <translator/inference/translation.h>
 #include <translator/text/word_picture.h>
-#include <translator/translation.h>
 
 #include "commands.h"
 #include "explain/explain.h"

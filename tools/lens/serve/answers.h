@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <gradus/nn/search.h>
-#include <translator/model.h>
+#include <translator/model/model.h>
 
 #include "page/output.h"
 #include "request.h"
