@@ -193,15 +193,11 @@ double Dissection::network_loss() const {
 }
 
 double exact_loss(const Tensor& logits, int64_t target) {
-  const double* z = logits.f64();
-  double others = -HUGE_VAL;
-  for (int64_t k = 0; k < logits.numel(); ++k)
-    if (k != target) others = std::max(others, z[k]);
-  double sum = 0, reference = std::max(others, z[target]);
-  for (int64_t k = 0; k < logits.numel(); ++k)
-    if (k != target) sum += std::exp(z[k] - reference);
-  if (z[target] >= others) return std::log1p(sum);
-  return others - z[target] + std::log(sum + std::exp(z[target] - reference));
+  NoGrad guard;
+  Tensor others = logits.clone();
+  others.set(target, -HUGE_VAL);
+  const double above = logsumexp(others).item() - logits.at(target);
+  return std::max(above, 0.0) + std::log1p(std::exp(-std::abs(above)));
 }
 
 }  // namespace lens

@@ -78,8 +78,9 @@ class Dissection {
   std::vector<Stage> stages_;
 };
 
-/// -log softmax(logits)_target with all its digits however small it is: 1 - p is never formed, so that finite
-/// differences of the loss of a sure step mean something.
+/// -log softmax(logits)_target as log(1 + exp(logsumexp of the others - logit_target)), which has all its digits
+/// however small it is: 1 - p is never formed, so that finite differences of the loss of a sure step mean
+/// something.
 double exact_loss(const gradus::Tensor& logits, int64_t target);
 
 }  // namespace lens
