@@ -84,9 +84,9 @@ class Page:
         self.send('Page.setLifecycleEventsEnabled', enabled=True)
         self.width = width
         self.resize(width)
-        features = [{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'},
-                    {'name': 'prefers-reduced-motion', 'value': 'reduce'}]
-        self.send('Emulation.setEmulatedMedia', features=features)
+        self.features = [{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'},
+                         {'name': 'prefers-reduced-motion', 'value': 'reduce'}]
+        self.send('Emulation.setEmulatedMedia', features=self.features)
         if path:
             self.open(path)
 
@@ -178,6 +178,17 @@ FAINTEST = '''(() => {
 })()'''
 
 
+def prints(page, name):
+    """Paper does not scroll, and a browser leaves the colours of cells out unless it is asked for them."""
+    page.send('Emulation.setEmulatedMedia', media='print', features=page.features)
+    lost = page.ask('''[...document.querySelectorAll(".scroll")].filter((e) => {
+      const s = getComputedStyle(e);
+      return s.overflowX !== "visible" || s.maxHeight !== "none" || s.printColorAdjust !== "exact";
+    }).map((e) => e.id || e.className)''')
+    check(lost == [], '%s: on paper nothing is cut off or without its colours: %s' % (name, lost))
+    page.send('Emulation.setEmulatedMedia', features=page.features)
+
+
 def opens(page, name):
     """What every page must do, however wide."""
     check(page.messages() == [], '%s: nothing on the console: %s' % (name, page.messages()))
@@ -193,6 +204,7 @@ def opens(page, name):
         check(page.ask(wider) <= 0, '%s: nor at 320 px: %s px' % (name, page.ask(wider)))
         page.resize(page.width)
     check(page.ask(FAINTEST) > 3.5, '%s: what stands on cells is readable: %.2f' % (name, page.ask(FAINTEST)))
+    prints(page, name)
     text = page.ask('document.body.innerText')
     for bad in ('undefined', '[object', 'NaN'):
         check(bad not in text, '%s: no %s in the text' % (name, bad))

@@ -59,6 +59,7 @@ class Served(browser.Page):
         text = self.ask('document.body.innerText')
         for bad in ('undefined', '[object', 'NaN'):
             check(bad not in text, '%s: no %s in the text' % (what, bad))
+        browser.prints(self, what)
 
 
 def translation(page, column=0):
