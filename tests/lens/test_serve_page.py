@@ -77,6 +77,8 @@ def use(page, what, transformer):
     words = 'document.querySelectorAll("#columns section:first-child .word").length'
     check(page.ask(words) == 7, '%s: a button for each word, and </s>: %s' % (what, page.ask(words)))
     check(page.ask('document.querySelectorAll("#columns section:first-child table.heat td").length') == 7 * 5, what + ': and its attention')
+    said = page.ask('document.querySelector("#columns section").innerText')
+    check('weight 0' in said and 'orange: less than 50 %' in said, what + ': and what its colours mean')
     live = page.ask('document.querySelector(".result").getAttribute("aria-live")')
     check(live == 'polite', what + ': it is read out')
 

@@ -77,8 +77,9 @@
       this.size = el("input", {type: "number", min: 1, max: 10, value: 4, "aria-label": "Hypotheses of the beam"});
       this.element = el("section", {class: "panel", "aria-label": model.name},
         el("h2", {}, model.name), el("p", {class: "quiet small"}, what.filter(Boolean).join(" · ")),
-        el("span", {class: "side"}, model.attends ? "source (choose a word to mask it)" : "source"), p.source, el("span", {class: "side"}, "translation (choose a word)"), p.target,
+        el("span", {class: "side"}, model.attends ? "source (choose a word to mask it)" : "source"), p.source, el("span", {class: "side"}, "translation (choose a word; orange: less than 50 %)"), p.target,
         p.fault, p.result, p.about, p.instead, p.map,
+        el("p", {class: "legend"}, el("span", {}, "weight 0", el("span", {class: "ramp value"}), "1"), el("span", {}, el("span", {class: "key hatch"}), "masked")),
         el("div", {class: "bar beam-bar"}, el("button", {type: "button", class: "beam", onclick: () => this.beam()}, "Open the beam"), el("label", {}, "of ", this.size), p.tree));
     }
 
