@@ -23,6 +23,9 @@ LONGER = ('if he listens to music , he will see his bird and the girl who sings 
 
 
 def explain_page(page, name):
+    level = page.ask('["#target-side small", "#target .chip small"].map((e) => document.querySelector(e).getBoundingClientRect().bottom)')
+    check(abs(level[0] - level[1]) < 12, '%s: "loss" stands beside the losses: %s' % (name, level))
+
     def green():
         return page.ask('document.getElementById("what-if-badge").className') == 'badge good'
 
