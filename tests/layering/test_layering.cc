@@ -164,6 +164,15 @@ std::set<std::string> not_installed(const std::vector<Source>& files) {
   return out;
 }
 
+// The pages of the project.
+std::vector<fs::path> pages() {
+  const fs::path root = GRADUS_SOURCE_ROOT;
+  std::vector<fs::path> out{root / "README.md", root / "SECURITY.md"};
+  for (const auto& entry : fs::recursive_directory_iterator(root / "docs"))
+    if (entry.path().extension() == ".md") out.push_back(entry.path());
+  return out;
+}
+
 }  // namespace
 
 TEST_CASE("no file of lib/ or nn/ includes what its layer may not see") {
@@ -245,12 +254,8 @@ TEST_CASE("every page of docs/ is linked from the index of its folder, and that 
 }
 
 TEST_CASE("every link from a page to a file of the project leads to one") {
-  const fs::path root = GRADUS_SOURCE_ROOT;
-  std::vector<fs::path> pages{root / "README.md", root / "SECURITY.md"};
-  for (const auto& entry : fs::recursive_directory_iterator(root / "docs"))
-    if (entry.path().extension() == ".md") pages.push_back(entry.path());
   int links = 0;
-  for (const fs::path& page : pages) {
+  for (const fs::path& page : pages()) {
     std::ifstream in(page);
     const std::string text(std::istreambuf_iterator<char>(in), {});
     for (size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at)) {
@@ -264,6 +269,21 @@ TEST_CASE("every link from a page to a file of the project leads to one") {
     }
   }
   CHECK(links > 60);
+}
+
+// A bar in a cell is escaped, in backquotes, too.
+TEST_CASE("the rows of a table have as many cells as its head") {
+  for (const fs::path& page : pages()) {
+    std::ifstream in(page);
+    std::ptrdiff_t cells = 0;
+    for (std::string line; std::getline(in, line);) {
+      std::ptrdiff_t bars = 0;
+      for (size_t i = 0; i < line.size(); ++i) bars += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
+      if (!line.starts_with("|")) bars = 0;
+      if (cells > 0 && bars > 0) CHECK_MESSAGE(bars == cells, page.string() << ": " << line);
+      cells = bars;
+    }
+  }
 }
 
 TEST_CASE("the rules find what breaks them") {
