@@ -232,6 +232,10 @@ TEST_CASE("diff: words by frequency, worked out by hand") {
   CHECK(count(text.out, "nrefs:1|bs:1000|seed:12345|case:mixed|") == 3);
   CHECK(count(text.out, "two\n       =  le chien dort\n       A  le chien dort dort\n       B  un loup\n") ==
         1);
+  // Two lines of one table: as wide as each other, and no wider than a terminal.
+  const size_t head = text.out.find("source words"), row = text.out.find('\n', head) + 1;
+  CHECK(text.out.find('\n', row) - row == row - 1 - head);
+  CHECK(row - 1 - head <= 80);
   CHECK(text.out.find("Where B loses most") < text.out.find("two\n"));
   CHECK(text.out.find("Where B wins most") < text.out.find("one\n"));
   Result same = run({"diff", "a.txt", "a.txt", "ref.tsv"});

@@ -26,12 +26,12 @@ std::string table_of_scores(const Diff& d) {
 }
 
 std::string table_by_length(const Diff& d) {
-  std::string out = fmt::format("{:<13} {:>9} {:>15} {:>15} {:>15} {:>6} {:>6}\n", "source words",
+  std::string out = fmt::format("{:<13} {:>9} {:>13} {:>13} {:>13} {:>6} {:>6}\n", "source words",
                                 "sentences", d.scores[0].a.name + " A, B", d.scores[1].a.name + " A, B",
                                 d.scores[2].a.name + " A, B", "won", "lost");
   for (const DiffPart& p : d.by_length) {
     out += fmt::format("{:<13} {:>9}", p.source_words, p.won + p.lost + p.tied);
-    for (size_t m = 0; m < p.a.size(); ++m) out += fmt::format("   {:>5.1f}, {:>5.1f}", p.a[m], p.b[m]);
+    for (size_t m = 0; m < p.a.size(); ++m) out += fmt::format("  {:>5.1f}, {:>5.1f}", p.a[m], p.b[m]);
     out += fmt::format(" {:>6} {:>6}\n", p.won, p.lost);
   }
   return out;
