@@ -74,6 +74,9 @@ TEST_CASE("a run of two epochs on a fixed seed becomes a page and a text") {
   CHECK(text.find("probe: " + run["validations"][1]["probe"]["source"].get<std::string>()) !=
         std::string::npos);
   CHECK(count(text, "nats a word") == 5);
+  json deep = run;
+  deep["layers"][0]["name"] = "decoder.layers.0.multihead_attn.in_proj_weight";
+  CHECK(count(lens::report_text(deep, {.width = 80}), "multihead_attn.in_proj_weight  ") == 2);
   for (int width : {40, 80})
     CHECK_NOTHROW(lens::report_text(run, {.color = translator::Color::truecolor, .width = width}));
 }

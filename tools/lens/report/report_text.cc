@@ -60,7 +60,8 @@ std::string layers(const json& run, bool ratio, int width) {
   std::vector<size_t> columns;  // as many validations as fit, spread evenly
   size_t name_width = 0, n = all.size();
   for (const json& layer : run.at("layers")) name_width = std::max(name_width, text(layer, "name").size());
-  name_width = std::min<size_t>(name_width, static_cast<size_t>(std::max(12, width / 2)));
+  // Half of the line, or all but four validations: what differs of a Transformer's names stands at their end.
+  name_width = std::min<size_t>(name_width, static_cast<size_t>(std::max({12, width / 2, width - 27})));
   size_t most = static_cast<size_t>(std::max<int>(1, (width - 3 - static_cast<int>(name_width)) / 6));
   for (size_t k = 0; k < std::min(n, most); ++k)
     columns.push_back(most >= n || most == 1 ? k : k * (n - 1) / (most - 1));
