@@ -9,6 +9,7 @@
 #include "../about.h"
 #include "../quick_doctest.h"
 #include <common/json_text.h>
+#include <common/utf8.h>
 #include "program.h"
 
 using namespace cli;
@@ -281,6 +282,10 @@ TEST_CASE(
     CHECK(row.at("perplexity") > 1);
     for (const char* metric : {"bleu", "chrf2", "chrf2++"}) CHECK(row.at(metric) >= 0);
     if (row.at("sentences") > 20) CHECK(row.at("confidence").at("chrf2").at("half_width") > 0);
+  }
+  for (size_t at = table.out.find("source words"), end; at < table.out.size(); at = end + 1) {
+    end = table.out.find('\n', at);
+    CHECK(translator::utf8::display_width(table.out.substr(at, end - at)) == 80);
   }
   CHECK(sum == 201);
   CHECK(rows.back().at("sentences") == 1);  // all > 20

@@ -176,15 +176,15 @@ void show(const Evaluation& e, const std::vector<Score>& scores, const std::vect
     fmt::print("shortlist    {:.2f} % of sentences translated anew with all words\n", 100 * *e.searched_anew);
   fmt::print("time         {}\n", format_duration(e.seconds));
   if (parts.empty()) return;
-  fmt::print("\n{:<16} {:>9}", "source words", "sentences");
-  for (const Score& s : scores) fmt::print(" {:>14}", s.name);
-  fmt::print(" {:>12} {:>10}\n", "exact match", parts[0].perplexity ? "perplexity" : "");
+  fmt::print("\n{:<12} {:>9}", "source words", "sentences");
+  for (const Score& s : scores) fmt::print(" {:>12}", s.name);
+  fmt::print(" {:>7} {:>10}\n", "exact %", parts[0].perplexity ? "perplexity" : "");
   for (const Part& p : parts) {
-    fmt::print("{:<16} {:>9}", p.source_words, p.sentences);
+    fmt::print("{:<12} {:>9}", p.source_words, p.sentences);
     for (const Score& s : p.scores)
-      fmt::print(" {:>7.1f}{:<7}", s.value,
+      fmt::print(" {:>5.1f}{:<7}", s.value,
                  s.interval ? fmt::format(" ± {:.1f}", s.interval->half_width) : "");
-    fmt::print(" {:>10.1f} % {:>10}\n", 100 * p.exact_match,
+    fmt::print(" {:>7.1f} {:>10}\n", 100 * p.exact_match,
                p.perplexity ? fmt::format("{:.3f}", *p.perplexity) : "");
   }
 }
