@@ -218,6 +218,7 @@ TEST_CASE("terminal: colours and width from the environment") {
   CHECK(set_foreground({90, 250, 250, 87}, Color::palette16) == "\x1b[96m");
   CHECK(set_quiet(Color::palette16) == "\x1b[90m");
   CHECK(style(true, 0, {{"TERM", "dumb"}, {"COLORTERM", "truecolor"}}).color == Color::none);
+  CHECK_FALSE(style(true, 0, {{"TERM", "dumb"}}).cursor);
   CHECK(style(true, 0, {}).color == Color::none);
   CHECK(style(true, 0, {{"TERM", "xterm"}, {"NO_COLOR", "1"}}).color == Color::none);
   CHECK(style(true, 0, {{"TERM", "xterm"}, {"NO_COLOR", ""}}).color == Color::palette256);

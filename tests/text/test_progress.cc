@@ -16,7 +16,7 @@ struct Stage {
 
   ProgressOptions options(bool terminal) {
     return {.unit = "tokens/s",
-            .style = {.is_terminal = terminal, .width = 80},
+            .style = {.cursor = terminal, .width = 80},
             .write = [this](std::string_view text) { written += text; },
             .clock = [this] { return time; }};
   }

@@ -236,7 +236,7 @@ HeatMapOptions heat_map_options(const TerminalStyle& style) {
   return {.color = style.color,
           .background = style.background,
           .width = style.width,
-          .cursor = style.is_terminal};
+          .cursor = style.cursor};
 }
 
 }  // namespace translator

@@ -161,7 +161,7 @@ void Progress::update(int64_t done, std::string detail, double counted) {
   state_.elapsed = time - start_;
   const double units = counted < 0 ? static_cast<double>(done) : counted;
   state_.rate = state_.elapsed > 0 ? units / state_.elapsed : 0;
-  const bool terminal = options_.style.is_terminal;
+  const bool terminal = options_.style.cursor;
   const double wait = terminal ? 0.1 : 10;  // seconds between two drawings, or two lines
   if (state_.elapsed < options_.delay_seconds) return;
   // The bar comes at once; a plain line when it is due, or once the delay is over.
@@ -174,7 +174,7 @@ void Progress::update(int64_t done, std::string detail, double counted) {
 void Progress::draw() {
   // The last column stays free: a character there makes some terminals wrap.
   const int width = std::max(options_.style.width - 1, 10);
-  if (options_.style.is_terminal) {
+  if (options_.style.cursor) {
     options_.write(fmt::format("\r{}\x1b[K", render_progress(state_, width, options_.style.color)));
     shown_ = true;
   } else {
@@ -194,7 +194,7 @@ void Progress::clear_panel() {
 }
 
 void Progress::set_panel(std::string text) {
-  if (options_.quiet || finished_ || !options_.style.is_terminal) return;
+  if (options_.quiet || finished_ || !options_.style.cursor) return;
   const bool again = shown_;
   clear();
   clear_panel();

@@ -96,16 +96,16 @@ std::string set_color(const Shade& shade, Color color, int first) {
 TerminalStyle terminal_style(bool is_terminal, int columns,
                              const std::function<const char*(const char*)>& environment) {
   const auto variable = [&](const char* name) { return text_of(environment(name)); };
-  TerminalStyle out{.is_terminal = is_terminal};
+  const std::string_view term = variable("TERM");
+  TerminalStyle out{.is_terminal = is_terminal, .cursor = is_terminal && term != "dumb"};
   out.background = background_from(variable("COLORFGBG"));
   out.width = columns > 0 ? columns : number_of(variable("COLUMNS"));
   if (out.width <= 0) out.width = 80;
 
-  const std::string_view term = variable("TERM");
   const std::string_view force = variable("FORCE_COLOR");
   const bool forced = !force.empty() && force != "0";
   if (!variable("NO_COLOR").empty()) return out;
-  if (!forced && (!is_terminal || term.empty() || term == "dumb")) return out;
+  if (!forced && (!out.cursor || term.empty())) return out;
   const std::string_view colorterm = variable("COLORTERM");
   const bool direct =
       colorterm == "truecolor" || colorterm == "24bit" || term.ends_with("-direct") || force == "3";

@@ -13,6 +13,8 @@ enum class Background { unknown, dark, light };
 
 struct TerminalStyle {
   bool is_terminal = false;
+  /// can be moved: not where TERM is `dumb`
+  bool cursor = false;
   Color color = Color::none;
   Background background = Background::unknown;
   int width = 80;

@@ -12,7 +12,7 @@ namespace translator {
 void Trainer::show(Progress& bar, const RunLog::Details& d) const {
   TerminalStyle style = terminal_style(2);
   std::string text = describe(validations_.back(), screen_width(style));
-  if (!style.is_terminal) {
+  if (!style.cursor) {
     for (const RunLog::Sample& s : d.samples)  // of an untrained model they are long, and say nothing
       text += "\n" + utf8::fit(fmt::format("          {}  ->  {}", utf8::printable(s.source),
                                            utf8::printable(s.output)),
