@@ -445,6 +445,15 @@ def check_pages(wrong):
               '%s: three heat maps, or one where they are equal: %s' % (name, titles))
         outlined = page.ask('[...document.querySelectorAll("#maps table")].map((t) => t.querySelectorAll("td.wrong").length).join()').split(',')
         check(len(set(outlined)) == 1 and (int(outlined[0]) > 0) == wrong, '%s: what differs is outlined, nothing else: %s' % (name, outlined))
+        zeros = page.ask('''(() => { let wrong = 0;
+          for (const chip of document.querySelectorAll("#checks button")) {
+            chip.click();
+            const t = lens.data.checks[lens.state.at].tensors[lens.state.input];
+            document.querySelectorAll("#maps > div:first-child .figure").forEach((f, i) => { wrong += f.textContent === "0" && t.yours[i] !== 0; });
+          }
+          document.querySelector("#checks button").click();
+          return wrong; })()''')
+        check(zeros == 0, '%s: only what is 0 is written as 0: %s' % (name, zeros))
         if wrong:
             said = page.ask('document.getElementById("sentence").textContent')
             check('Only the value path is there' in said, '%s: the diagnosis in a sentence: %s' % (name, said))
@@ -588,7 +597,7 @@ def pages(shop):
             ('explain-longer', shop.make('explain-longer', 'explain', LONGER), explain_page, True),
             ('transformer', shop.make('transformer', 'explain', '--transformer'), transformer_page, True),
             ('transformer-long', shop.make('transformer-long', 'explain', '--transformer', WORDS, '--target', WRONG), transformer_page, True),
-            ('check', shop.make('check', 'check', 'softmax', 'linear'), check_pages(False), True),
+            ('check', shop.make('check', 'check', 'softmax', 'linear', 'additive_attention'), check_pages(False), True),
             ('check-wrong', lesson, check_pages(True), True),
             ('flow', shop.make('flow', 'flow', '--seeds', '3'), flow_page, True),
             ('flow-model', shop.make('flow-model', 'flow', MODEL, WORDS, '--target', WRONG, '--seeds', '2'), flow_model_page, True),

@@ -55,7 +55,7 @@
         cell: (r, k) => {
           const i = r * columns + k, x = values[i], odd = x !== null && !Number.isFinite(number(x));
           return {class: pull(x, scale) + (wrongAt(t, i) ? " wrong" : ""),
-            html: size >= 34 && x !== null ? html`<span class="figure">${odd ? show(x) : Math.abs(number(x)) < 5e-4 && number(x) !== 0 ? "≈0" : Number(number(x).toFixed(2))}</span>` : [],
+            html: size >= 34 && x !== null ? html`<span class="figure">${odd ? show(x) : Math.abs(number(x)) < 5e-3 && number(x) !== 0 ? "≈0" : Number(number(x).toFixed(2))}</span>` : [],
             tip: `${t.name}[${names[r] ? names[r] + ", " : ""}${k}]\n${right ? "backward" : "yours"} ${show(t.yours[i], 6)}\n${t.expected_title} ${show(t.expected[i], 6)}\ndifference ${show(difference[i], 3)}`};
         }});
       $("maps").append(el("div", {style: `--size:${size}px`}, el("h3", {}, title), el("div", {class: "scroll"}, table)));
