@@ -172,7 +172,7 @@ void learn(const gallery::Program& program, const std::string& score) {
   for (int64_t repeats : {1, 2, 3, 4, 6, 8}) test(kLongest, repeats);
   if (!program.quick)
     for (int64_t length : {30, 40, 50}) test(length, 4);  // longer than any in training
-  program.say("\nWeights: the letters down, as they are written; the places of the sequence across.\n\n{}",
+  program.say("\nWeights: the letters down, as they are written; places of the sequence across.\n\n{}",
               picture(model, draw(12, 4, 1, tests)));
   program.event("result", {{"updates", updates}, {"parameters", nn::num_parameters(model)}});
 }
