@@ -81,6 +81,19 @@ def use(page, what, transformer):
     check('weight 0' in said and 'orange: less than 50 %' in said, what + ': and what its colours mean')
     live = page.ask('document.querySelector(".result").getAttribute("aria-live")')
     check(live == 'polite', what + ': it is read out')
+    check(('mean over the heads' in said) == transformer, what + ': and of what the weights are the mean')
+
+    # A model that takes its time: what is still there is of the question before.
+    page.ask('(() => { const asked = window.fetch; window.fetch = async (...all) => { window.fetch = asked;'
+             ' await new Promise((done) => setTimeout(done, 1500)); return asked(...all); }; lens.state.columns[0].ask(true); })()')
+    busy = 'document.querySelector("#columns section").getAttribute("aria-busy")'
+    check(page.ask(busy) != 'true', what + ': a quick answer is not waited for aloud')
+    page.ask('new Promise((done) => setTimeout(done, 900))')
+    check(page.ask(busy) == 'true', what + ': a slow one is')
+    shown = page.ask('getComputedStyle(document.querySelector("#columns section h2"), "::after").content')
+    check('waiting' in shown, '%s: and says so: %s' % (what, shown))
+    page.settled(what + ': it has come')
+    check(page.ask(busy) == 'false', what + ': and is waited for no longer')
 
     # Another sentence, as it is typed.
     set_value(page, 'text', 'she sings')

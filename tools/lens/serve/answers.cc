@@ -72,6 +72,12 @@ bool alike(const translator::Model& a, const translator::Model& b) {
   });
 }
 
+// Of what the weights that are shown are the mean, where there are several at once.
+const char* weights_of(const Served& s) {
+  if (!s.model.recurrent()) return "mean over the heads of the last layer";
+  return s.model.config.network.attention == "multihead" ? "mean over the heads" : "";
+}
+
 json about(const Served& s) {
   const translator::ModelConfig& c = s.model.config;
   const bool tempered = attention_of(s.model);
@@ -80,6 +86,7 @@ json about(const Served& s) {
           {"attention", tempered ? c.network.attention : ""},
           {"attention_temperature", tempered ? json(c.network.attention_options.temperature) : json(nullptr)},
           {"attends", s.model.network->attends()},
+          {"weights", weights_of(s)},
           {"unexplained", unexplained(s.model)},
           {"from", c.source_language},
           {"to", c.target_language},

@@ -3,6 +3,7 @@
 (function () {
   const data = JSON.parse($("data").textContent), models = data.models;
   const kFirst = "he doesn't like apples", kTurn = 45;  // milliseconds between words, so that one sees them come
+  const kSlow = 400;  // milliseconds after which an answer that has not begun is said to be waited for
   $("theme").append(themeButton());
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const wait = (milliseconds) => new Promise((done) => setTimeout(done, milliseconds));
@@ -79,7 +80,7 @@
         el("h2", {}, model.name), el("p", {class: "quiet small"}, what.filter(Boolean).join(" · ")),
         el("span", {class: "side"}, model.attends ? "source (choose a word to mask it)" : "source"), p.source, el("span", {class: "side"}, "translation (choose a word; orange: less than 50 %)"), p.target,
         p.fault, p.result, p.about, p.instead, p.map,
-        el("p", {class: "legend"}, el("span", {}, "weight 0", el("span", {class: "ramp value"}), "1"), el("span", {}, el("span", {class: "key hatch"}), "masked")),
+        el("p", {class: "legend"}, el("span", {}, "weight 0", el("span", {class: "ramp value"}), "1"), el("span", {}, el("span", {class: "key hatch"}), "masked"), model.weights ? el("span", {}, model.weights) : null),
         el("div", {class: "bar beam-bar"}, el("button", {type: "button", class: "beam", onclick: () => this.beam()}, "Open the beam"), el("label", {}, "of ", this.size), p.tree));
     }
 
@@ -100,6 +101,7 @@
     /** No sentence, and so no answer. */
     empty() {
       if (this.running) this.running.abort();
+      this.busy(false);
       this.parts.fault.textContent = "";
       this.clear();
       this.drawSource();
@@ -114,16 +116,21 @@
       return {...settings(this.model), hidden: [...this.hidden], prefix: this.prefix, force: this.force};
     }
 
+    /** Whether what is shown is of the question before. */
+    busy(yes) { this.element.setAttribute("aria-busy", String(yes)); }
+
     async ask(quick) {
       if (this.running) this.running.abort();
       const running = this.running = new AbortController();
       this.parts.fault.textContent = "";
       const asked = {prefix: this.prefix, force: this.force, hidden: new Set(this.hidden), settings: settings(this.model)};
       let heard = false;
+      const late = setTimeout(() => this.running === running && !heard && this.busy(true), kSlow);
       try {
         for await (const line of lines(await post("/translate", this.request(), running.signal))) {
           if (running.signal.aborted) return;
           if (!heard) {
+            this.busy(false);
             this.clear();
             this.parts.tree.replaceChildren();
             this.answered = asked;
@@ -144,7 +151,11 @@
         this.drawSource();
         this.draw();
       } finally {
-        if (this.running === running) this.running = null;
+        clearTimeout(late);
+        if (this.running === running) {
+          this.running = null;
+          this.busy(false);
+        }
       }
     }
 
