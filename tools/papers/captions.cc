@@ -23,12 +23,10 @@ std::vector<Run> captions_runs(bool quick, int seeds) {
   std::vector<Run> out;
   for (int seed = 1; seed <= seeds; ++seed)
     for (const Gaze& gaze : kGazes) {
-      Words words = {"gallery-captions", "--attention",        gaze.attention,
-                     "--seed",           std::to_string(seed), "--json"};
-      if (gaze.doubly) words.push_back("--doubly-stochastic");
-      if (quick) words.push_back("--quick");
-      out.push_back(
-          {{{"gaze", gaze.name}, {"quick", quick}}, static_cast<uint64_t>(seed), {words}, quick ? 0.6 : 8});
+      const Words more = gaze.doubly ? Words{"--doubly-stochastic"} : Words{};
+      out.push_back(gallery_run({{"gaze", gaze.name}, {"quick", quick}},
+                                {"gallery-captions", "--attention", gaze.attention}, seed, quick,
+                                quick ? 0.6 : 8, more));
     }
   return out;
 }
@@ -63,24 +61,16 @@ Page captions_page(const std::vector<Log>& logs) {
       "between the mean and the first state, did about the same with that seed. Nothing else was tried.",
       "`gallery-captions --attention hard` draws a picture with the gaze on it, word by word."};
 
-  std::set<int64_t> updates;
+  const std::set<int64_t> updates = tested_updates(logs);
   bool quick = false;
-  for (const Log& log : logs) {
-    quick = quick || log.setting.at("quick").get<bool>();
-    for (const json& line : log.lines)
-      if (line.at("event") == "test") updates.insert(line.at("update").get<int64_t>());
-  }
+  for (const Log& log : logs) quick = quick || log.setting.at("quick").get<bool>();
   auto of = [&](size_t gaze, const char* name) {
     return Measured{kGazes[gaze].name, results(where(logs, {{"gaze", kGazes[gaze].name}}), name)};
   };
   auto series = [&](const Gaze& gaze, const char* name) {
     Series out{gaze.name, {}};
-    for (int64_t update : updates) {
-      std::vector<double>& values = out.values.emplace_back();
-      for (const Log& log : where(logs, {{"gaze", gaze.name}}))
-        for (const json& line : log.lines)
-          if (line.at("event") == "test" && line.at("update") == update) values.push_back(line.at(name));
-    }
+    for (int64_t update : updates)
+      out.values.push_back(at_update(where(logs, {{"gaze", gaze.name}}), update, name));
     return out;
   };
   Table table{
@@ -98,10 +88,8 @@ Page captions_page(const std::vector<Log>& logs) {
     for (Panel* panel : {&right, &rests})
       panel->places.push_back(panel->places.size() % 4 == 3 ? std::to_string(update) : "");
   for (size_t i = 0; i < kGazes.size(); ++i) {
-    auto text = [&](const char* name) {
-      return translator::text_of(translator::spread_of(of(i, name).values), 100, 1);
-    };
-    table.rows.push_back({kGazes[i].name, text("right"), text("gaze")});
+    table.rows.push_back(
+        {kGazes[i].name, shown(of(i, "right").values, 100), shown(of(i, "gaze").values, 100)});
     right.series.push_back(series(kGazes[i], "right"));
     rests.series.push_back(series(kGazes[i], "gaze"));
   }
@@ -109,22 +97,17 @@ Page captions_page(const std::vector<Log>& logs) {
   page.svg_text = "Sentences right, and the share of the gaze on what is named, while four networks learn";
   page.svg = chart_svg(page.svg_text, {right, rests});
 
-  auto compare = [&](const std::string& about, const std::vector<Measured>& order) {
-    Finding finding = rising(order, {100, 1});
-    finding.text = about + finding.text;
-    page.findings.push_back(finding);
-  };
-  compare("Sentences right, per cent: ", {of(0, "right"), of(2, "right")});
+  page.find("Sentences right, per cent: ", {of(0, "right"), of(2, "right")});
   if (!quick) {  // hard attention has only begun there, and the doubly stochastic one has not lost yet
-    compare("Sentences right, per cent: ", {of(0, "right"), of(1, "right")});
-    compare("Sentences right, per cent, which the paper has the other way round: ",
-            {of(1, "right"), of(2, "right")});
-    compare("Sentences right, per cent: ", {of(3, "right"), of(2, "right")});
-    compare("Gaze on what is named, per cent: ", {of(1, "gaze"), of(2, "gaze")});
+    page.find("Sentences right, per cent: ", {of(0, "right"), of(1, "right")});
+    page.find("Sentences right, per cent, which the paper has the other way round: ",
+              {of(1, "right"), of(2, "right")});
+    page.find("Sentences right, per cent: ", {of(3, "right"), of(2, "right")});
+    page.find("Gaze on what is named, per cent: ", {of(1, "gaze"), of(2, "gaze")});
   }
-  compare("Gaze on what is named, per cent: ", {of(0, "gaze"), of(1, "gaze")});
-  compare("Gaze on what is named, per cent: ", {of(0, "gaze"), of(2, "gaze")});
-  compare("Gaze on what is named, per cent: ", {of(3, "gaze"), of(2, "gaze")});
+  page.find("Gaze on what is named, per cent: ", {of(0, "gaze"), of(1, "gaze")});
+  page.find("Gaze on what is named, per cent: ", {of(0, "gaze"), of(2, "gaze")});
+  page.find("Gaze on what is named, per cent: ", {of(3, "gaze"), of(2, "gaze")});
   return page;
 }
 

@@ -35,12 +35,8 @@ std::vector<Run> copy_runs(bool quick, int seeds) {
           continue;
         Words words = {"gallery-copy", "--task", task};
         words.insert(words.end(), copier.options.begin(), copier.options.end());
-        words.insert(words.end(), {"--seed", std::to_string(seed), "--json"});
-        if (quick) words.push_back("--quick");
-        out.push_back({{{"task", task}, {"model", copier.name}},
-                       static_cast<uint64_t>(seed),
-                       {words},
-                       (quick ? 0.06 : 1) * copier.seconds});
+        out.push_back(gallery_run({{"task", task}, {"model", copier.name}}, words, seed, quick,
+                                  (quick ? 0.06 : 1) * copier.seconds));
       }
   return out;
 }
@@ -129,14 +125,11 @@ Page copy_page(const std::vector<Log>& logs) {
       if (where(logs, {{"task", task}, {"model", copier.name}}).empty()) continue;
       Series series{copier.name, {}};
       Words symbols = {copier.name}, sequences = {task, copier.name};
-      auto text = [](const Measured& m) {
-        return translator::text_of(translator::spread_of(m.values), 100, 1);
-      };
       for (int length : lengths) {
-        const Measured share = of(task, copier.name, length);
-        series.values.push_back(share.values);
-        symbols.push_back(text(share));
-        if (length >= practised) sequences.push_back(text(of(task, copier.name, length, "sequences")));
+        series.values.push_back(of(task, copier.name, length).values);
+        symbols.push_back(shown(series.values.back(), 100));
+        if (length >= practised)
+          sequences.push_back(shown(of(task, copier.name, length, "sequences").values, 100));
       }
       panel.series.push_back(series);
       table.rows.push_back(symbols);
@@ -152,17 +145,13 @@ Page copy_page(const std::vector<Log>& logs) {
   auto compare = [&](const std::string& task, int length, const char* less, const char* more) {
     const Measured a = of(task, less, length), b = of(task, more, length);
     if (a.values.empty() || b.values.empty()) return;
-    Finding finding = rising({a, b}, {100, 1});
-    finding.text = fmt::format("{}, {} symbols, per cent right: ", capital(task), length) + finding.text;
-    page.findings.push_back(finding);
+    page.find(fmt::format("{}, {} symbols, per cent right: ", capital(task), length), {a, b});
   };
   auto falls = [&](const std::string& task, const char* model) {
     Measured far = of(task, model, longest), near = of(task, model, practised);
     if (far.values.empty()) return;
     far.name = fmt::format("{} symbols", longest), near.name = fmt::format("{}", practised);
-    Finding finding = rising({far, near}, {100, 1});
-    finding.text = fmt::format("{}, {}, per cent right: ", capital(task), model) + finding.text;
-    page.findings.push_back(finding);
+    page.find(fmt::format("{}, {}, per cent right: ", capital(task), model), {far, near});
   };
   // A mean would hide one seed that loses its way.
   auto keeps = [&](const std::string& task, const std::string& model) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,10 +42,18 @@ struct Log {
   double result(const std::string& name) const;
 };
 
+/// A run of a program of the gallery: `words`, --seed, --json, `more`, and --quick where it is one.
+Run gallery_run(const json& setting, Words words, int seed, bool quick, double seconds,
+                const Words& more = {});
+
 /// The logs whose setting has all that `part` has: {{"task", "add"}}.
 std::vector<Log> where(const std::vector<Log>& logs, const json& part);
 /// A result of each. NaN where it is missing.
 std::vector<double> results(const std::vector<Log>& logs, const std::string& name);
+/// After how many updates the networks were tested on their way: of the lines {"event":"test"}.
+std::set<int64_t> tested_updates(const std::vector<Log>& logs);
+/// What these tests found after so many updates.
+std::vector<double> at_update(const std::vector<Log>& logs, int64_t update, const std::string& name);
 
 /// What the logs say about an order that somebody claims.
 struct Finding {
@@ -68,6 +77,8 @@ struct NumberFormat {
 /// That each mean is below the next one. Says where it is not, and where the seeds do not tell two apart, be
 /// they as claimed or not. A mean that is no number is below nothing.
 Finding rising(const std::vector<Measured>& order, const NumberFormat& format = {});
+/// "80.1 ± 0.4", times `factor`.
+std::string shown(const std::vector<double>& values, double factor, int digits = 1);
 
 struct Table {
   /// Markdown, above it
@@ -88,6 +99,10 @@ struct Page {
   std::vector<std::string> reasons = {};
   /// from the paper
   std::vector<std::string> differences;
+
+  /// Adds what `rising` finds, with words in front; in per cent where nothing else is said.
+  void find(const std::string& what, const std::vector<Measured>& order,
+            const NumberFormat& format = {100, 1});
 };
 
 struct Experiment {

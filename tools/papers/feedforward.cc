@@ -33,10 +33,9 @@ std::vector<Run> feedforward_runs(bool quick, int seeds) {
   std::vector<Run> out;
   for (int seed = 1; seed <= seeds; ++seed) {
     auto add = [&](const json& setting, const std::string& rate, const Words& more, double seconds) {
-      Words words = {"gallery-feedforward", "--task", setting["task"],      "--pool", setting["pool"], "--lr",
-                     rate,                  "--seed", std::to_string(seed), "--json"};
-      words.insert(words.end(), more.begin(), more.end());
-      out.push_back({setting, static_cast<uint64_t>(seed), {words}, seconds});
+      const Words words = {
+          "gallery-feedforward", "--task", setting["task"], "--pool", setting["pool"], "--lr", rate};
+      out.push_back(gallery_run(setting, words, seed, quick, seconds, more));
     };
     for (const std::string& task : kTasks)
       for (const std::string& pool : kPools) {
@@ -47,8 +46,7 @@ std::vector<Run> feedforward_runs(bool quick, int seeds) {
           return more;
         };
         if (quick) {
-          if (task == "multiply")
-            add(with("length", 30), "0.003", {"--length", "30", "--epochs", "60", "--quick"}, 3);
+          if (task == "multiply") add(with("length", 30), "0.003", {"--length", "30", "--epochs", "60"}, 3);
           continue;
         }
         for (const Length& l : kLengths) {
@@ -76,10 +74,10 @@ int64_t unsolved_of(const std::vector<Log>& logs) {
 std::string epochs_text(const std::vector<Log>& logs, size_t seeds) {
   const int64_t unsolved = unsolved_of(logs);
   if (unsolved == 0)
-    return translator::text_of(translator::spread_of(results(logs, "epochs")), 1, 1) +
+    return shown(results(logs, "epochs"), 1) +
            (logs.empty() || logs.size() == seeds ? "" : fmt::format(", {} of {} runs", logs.size(), seeds));
   return fmt::format("{} of {} solved, {} % right", logs.size() - static_cast<size_t>(unsolved), logs.size(),
-                     translator::text_of(translator::spread_of(results(logs, "right")), 100, 1));
+                     shown(results(logs, "right"), 100));
 }
 
 Page feedforward_page(const std::vector<Log>& logs) {
@@ -178,8 +176,7 @@ Page feedforward_page(const std::vector<Log>& logs) {
       epochs.rows.push_back(row);
       panel.series.push_back(series);
       if (std::vector<Log> cell = where(of_task, {{"pool", pool}, {"vary", 5}}); !cell.empty())
-        varied.rows.push_back(
-            {task, pool, translator::text_of(translator::spread_of(results(cell, "right")), 100, 1)});
+        varied.rows.push_back({task, pool, shown(results(cell, "right"), 100)});
     }
     panels.push_back(panel);
   }
@@ -198,10 +195,10 @@ Page feedforward_page(const std::vector<Log>& logs) {
       part["pool"] = pool;
       return Measured{pool, results(where(logs, part), by_epochs ? "epochs" : "right")};
     };
-    Finding order =
-        by_epochs ? rising({of("attention"), of("mean")}) : rising({of("mean"), of("attention")}, {100, 1});
-    order.text = fmt::format("{}, {}: {}", name, by_epochs ? "epochs" : "per cent right", order.text);
-    page.findings.push_back(order);
+    if (by_epochs)
+      page.find(name + ", epochs: ", {of("attention"), of("mean")}, {1, 1});
+    else
+      page.find(name + ", per cent right: ", {of("mean"), of("attention")});
   };
   for (int64_t length : lengths) {
     const json what = {{"task", "multiply"}, {"length", length}};

@@ -107,13 +107,11 @@ Page focus_page(const std::vector<Log>& logs) {
       for (int window = 0; window <= kWidest; ++window) {
         const std::vector<Log> some = where(logs, Focus{verb_final, attention, window}.setting());
         if (some.empty()) continue;
-        const std::vector<double> score = results(some, "bleu"), aer = results(some, "aer");
-        table.rows.push_back({attention, window == 0 ? "all" : std::to_string(window), shown(score, 1),
-                              shown(results(some, "exact_match"), 100),
-                              shown(results(some, "perplexity"), 1, 2), shown(aer, 1, 3)});
+        table.rows.push_back({attention, window == 0 ? "all" : std::to_string(window), cell(some, "bleu"),
+                              cell(some, "exact_match"), cell(some, "perplexity"), cell(some, "aer")});
         const size_t place = static_cast<size_t>(window == 0 ? kWidest : window - 1);
-        scores.values[place] = hundredths(score);
-        errors.values[place] = aer;
+        scores.values[place] = hundredths(results(some, "bleu"));
+        errors.values[place] = results(some, "aer");
       }
       bleu.series.push_back(scores);
       error.series.push_back(errors);
@@ -124,22 +122,21 @@ Page focus_page(const std::vector<Log>& logs) {
   page.svg = chart_svg(page.svg_text, {bleu, error});
 
   // An order of rows by one of their results, where all of them were run.
-  auto find = [&](const std::string& what, const std::vector<Focus>& order, const char* result, int digits) {
+  auto find = [&](const std::string& what, const std::vector<Focus>& order, const char* result) {
     std::vector<Measured> values;
     for (const Focus& focus : order)
       if (const std::vector<Log> some = where(logs, focus.setting()); !some.empty())
         values.push_back({focus.name(), results(some, result)});
-    if (values.size() == order.size()) page.findings.push_back(about(what, rising(values, {1, digits})));
+    if (values.size() == order.size()) page.find(what, values, format_of(result));
   };
   const Focus french{false, "general", 0}, verb_final{true, "general", 0};
-  find("French, table 4, BLEU: ", {french, {false, "local-m", kWidest}, {false, "local-p", kWidest}}, "bleu",
-       1);
-  find("French, table 6, AER: ", {{false, "local-m", kWidest}, french}, "aer", 3);
-  find("French, a wider window, AER: ", {{false, "local-m", kWidest}, {false, "local-m", 1}}, "aer", 3);
+  find("French, table 4, BLEU: ", {french, {false, "local-m", kWidest}, {false, "local-p", kWidest}}, "bleu");
+  find("French, table 6, AER: ", {{false, "local-m", kWidest}, french}, "aer");
+  find("French, a wider window, AER: ", {{false, "local-m", kWidest}, {false, "local-m", 1}}, "aer");
   find("Verb-final, a wider window, BLEU: ", {{true, "local-m", 1}, {true, "local-m", kWidest}, verb_final},
-       "bleu", 1);
+       "bleu");
   find("Verb-final, a wider window, AER: ", {verb_final, {true, "local-m", kWidest}, {true, "local-m", 1}},
-       "aer", 3);
+       "aer");
   // What it costs, seed by seed, that the verbs go last.
   auto cost = [&](Focus focus, const char* result, double sign) {
     std::vector<double> out = results(where(logs, focus.setting()), result);
@@ -150,19 +147,16 @@ Page focus_page(const std::vector<Log>& logs) {
   };
   const bool quick = where(logs, {{"attention", "local-p"}}).empty();
   if (quick) {
-    page.findings.push_back(
-        about("Verbs last, AER more than in French: ",
-              rising({cost(verb_final, "aer", 1), cost({true, "local-m", 1}, "aer", 1)}, {1, 3})));
+    page.find("Verbs last, AER more than in French: ",
+              {cost(verb_final, "aer", 1), cost({true, "local-m", 1}, "aer", 1)}, format_of("aer"));
     return page;
   }
   for (int window : {1, kWidest}) {
     const Focus m{true, "local-m", window}, p{true, "local-p", window};
-    page.findings.push_back(
-        about("Verbs last, BLEU less than in French: ",
-              rising({cost(verb_final, "bleu", -1), cost(p, "bleu", -1), cost(m, "bleu", -1)})));
-    page.findings.push_back(
-        about("Verbs last, AER more than in French: ",
-              rising({cost(verb_final, "aer", 1), cost(p, "aer", 1), cost(m, "aer", 1)}, {1, 3})));
+    page.find("Verbs last, BLEU less than in French: ",
+              {cost(verb_final, "bleu", -1), cost(p, "bleu", -1), cost(m, "bleu", -1)}, {1, 1});
+    page.find("Verbs last, AER more than in French: ",
+              {cost(verb_final, "aer", 1), cost(p, "aer", 1), cost(m, "aer", 1)}, format_of("aer"));
   }
   return page;
 }

@@ -119,15 +119,15 @@ Page grid_page(const std::vector<Log>& logs) {
     const std::vector<Log> some = of(row);
     if (some.empty()) continue;  // quick
     const bool none = row.attention == "none";
-    const std::vector<double> score = results(some, "bleu"), aer = results(some, "aer");
+    const std::vector<double> score = hundredths(results(some, "bleu"));
     table.rows.push_back({row.attention,
                           none          ? "-"
                           : row.feeding ? "yes"
                                         : "no",
-                          shown(score, 1), shown(results(some, "exact_match"), 100),
-                          shown(results(some, "perplexity"), 1, 2), none ? "-" : shown(aer, 1, 3)});
+                          cell(some, "bleu"), cell(some, "exact_match"), cell(some, "perplexity"),
+                          none ? "-" : cell(some, "aer")});
     if (none) {
-      bleu.guide = translator::spread_of(hundredths(score)).mean;
+      bleu.guide = translator::spread_of(score).mean;
       bleu.guide_name = "no attention";
       continue;
     }
@@ -138,7 +138,7 @@ Page grid_page(const std::vector<Log>& logs) {
       if (at == panel->places.size()) panel->places.push_back(row.shown);
       Series& series = panel->series[row.feeding ? 0 : 1];
       series.values.resize(panel->places.size());
-      series.values[at] = panel == &bleu ? hundredths(score) : aer;
+      series.values[at] = panel == &bleu ? score : results(some, "aer");
     }
   }
   page.tables = {table};
@@ -146,7 +146,7 @@ Page grid_page(const std::vector<Log>& logs) {
   page.svg = chart_svg(page.svg_text, {bleu, error});
 
   // An order of rows, given as attention names, "-" in front of those without input feeding.
-  auto order = [&](const std::string& what, const Words& rows, const char* result, int digits) {
+  auto order = [&](const std::string& what, const Words& rows, const char* result) {
     std::vector<Measured> values;
     for (const std::string& name : rows) {
       const bool feeding = name[0] != '-';
@@ -156,21 +156,21 @@ Page grid_page(const std::vector<Log>& logs) {
       const bool less = !feeding && attention != "none";
       values.push_back({attention + (less ? " without input feeding" : ""), results(some, result)});
     }
-    page.findings.push_back(about(what, rising(values, {1, digits})));
+    page.find(what, values, format_of(result));
   };
-  order("Table 1, BLEU: ", {"-none", "-location"}, "bleu", 1);
-  order("Table 1, input feeding, BLEU: ", {"-location", "location"}, "bleu", 1);
-  order("The same with general: ", {"-general", "general"}, "bleu", 1);
-  order("The same with local-p: ", {"-local-p", "local-p"}, "bleu", 1);
-  order("Table 4, perplexity: ", {"dot", "location"}, "perplexity", 2);
-  order("Table 4, perplexity: ", {"general", "location"}, "perplexity", 2);
-  order("Table 4, global, BLEU: ", {"general", "location", "dot"}, "bleu", 1);
-  order("Table 4, general with windows, BLEU: ", {"general", "local-m", "local-p"}, "bleu", 1);
+  order("Table 1, BLEU: ", {"-none", "-location"}, "bleu");
+  order("Table 1, input feeding, BLEU: ", {"-location", "location"}, "bleu");
+  order("The same with general: ", {"-general", "general"}, "bleu");
+  order("The same with local-p: ", {"-local-p", "local-p"}, "bleu");
+  order("Table 4, perplexity: ", {"dot", "location"}, "perplexity");
+  order("Table 4, perplexity: ", {"general", "location"}, "perplexity");
+  order("Table 4, global, BLEU: ", {"general", "location", "dot"}, "bleu");
+  order("Table 4, general with windows, BLEU: ", {"general", "local-m", "local-p"}, "bleu");
   order("Concat is better with all of its matrix learned, perplexity: ", {"concat", "concat-identity"},
-        "perplexity", 2);
-  order("Table 6, AER: ", {"local-m", "local-p", "location"}, "aer", 3);
+        "perplexity");
+  order("Table 6, AER: ", {"local-m", "local-p", "location"}, "aer");
   order("Not in the paper's table, AER of a global look at what stands there: ", {"general", "location"},
-        "aer", 3);
+        "aer");
   return page;
 }
 

@@ -87,15 +87,18 @@ Page guided_page(const std::vector<Log>& logs) {
   auto of = [&](const std::string& w, const char* name) {
     return results(where(logs, {{"weight", w}}), name);
   };
+  auto row = [](const std::string& w, const std::vector<Log>& some) {
+    return Words{w, cell(some, "aer"), cell(some, "exact_match"), cell(some, "bleu"),
+                 cell(some, "perplexity")};
+  };
   double most = 0;
   for (const std::string& w : weights) {
-    const std::vector<double> aer = of(w, "aer"), exact = of(w, "exact_match"), bleu = of(w, "bleu");
-    table.rows.push_back(
-        {w, shown(aer, 1, 3), shown(exact, 100), shown(bleu, 1), shown(of(w, "perplexity"), 1, 2)});
+    const std::vector<double> aer = of(w, "aer");
+    table.rows.push_back(row(w, where(logs, {{"weight", w}})));
     for (Panel* panel : {&error, &quality}) panel->places.push_back(w);
     error.series[0].values.push_back(aer);
-    quality.series[0].values.push_back(exact);
-    quality.series[1].values.push_back(hundredths(bleu));
+    quality.series[0].values.push_back(of(w, "exact_match"));
+    quality.series[1].values.push_back(hundredths(of(w, "bleu")));
     for (double value : aer) most = std::max(most, value);
   }
   error.high = std::max(0.1, std::ceil(10 * most) / 10);
@@ -103,37 +106,36 @@ Page guided_page(const std::vector<Log>& logs) {
   Table longer{fmt::format("The same after {} epochs instead of 4.", kLonger), table.head, {}};
   for (const char* w : {"0", "0.3"})
     if (const std::vector<Log> some = where(logs, {{"longer", w}}); !some.empty())
-      longer.rows.push_back({w, shown(results(some, "aer"), 1, 3), shown(results(some, "exact_match"), 100),
-                             shown(results(some, "bleu"), 1), shown(results(some, "perplexity"), 1, 2)});
+      longer.rows.push_back(row(w, some));
   if (!longer.rows.empty()) page.tables.push_back(longer);
   page.svg_text = "Alignment error, exact match and BLEU over the weight of the links in the loss";
   page.svg = chart_svg(page.svg_text, {error, quality});
 
   auto measured = [&](const std::string& w, const char* name) { return Measured{"w = " + w, of(w, name)}; };
   const bool full = !longer.rows.empty();
-  auto order = [&](const std::string& what, const std::vector<std::string>& by, const char* name,
-                   int digits) {
+  auto order = [&](const std::string& what, const std::vector<std::string>& by, const char* name) {
     std::vector<Measured> values;
     for (const std::string& w : by) values.push_back(measured(w, name));
-    page.findings.push_back(about(what, rising(values, {1, digits})));
+    page.find(what, values, format_of(name));
   };
   bool lower = true;
   std::string errors;
   for (const std::string& w : weights) {
-    errors += fmt::format("{}{} with w = {}", errors.empty() ? "" : ", ", shown(of(w, "aer"), 1, 3), w);
+    errors += fmt::format("{}{} with w = {}", errors.empty() ? "" : ", ",
+                          cell(where(logs, {{"weight", w}}), "aer"), w);
     lower = lower && (w == "0" || rising({measured(w, "aer"), measured("0", "aer")}).holds);
   }
   page.findings.push_back({lower, "Links lower the alignment error, whatever they weigh: " + errors + "."});
   if (full) {
-    order("The more they weigh, the lower it is: ", {weights.rbegin(), weights.rend()}, "aer", 3);
+    order("The more they weigh, the lower it is: ", {weights.rbegin(), weights.rend()}, "aer");
     const double least = translator::spread_of(results(where(logs, {{"longer", "0.3"}}), "aer")).mean;
     page.findings.push_back(
         {least <= 0.05,
          fmt::format("An alignment error of 0.05 is reached: {:.3f} with w = 0.3 after {} epochs.", least,
                      kLonger)});
   }
-  order("Links make better translations, BLEU: ", {"0", full ? "0.03" : "0.3"}, "bleu", 1);
-  if (full) order("Too large a weight costs, BLEU: ", {"3", "0.3"}, "bleu", 1);
+  order("Links make better translations, BLEU: ", {"0", full ? "0.03" : "0.3"}, "bleu");
+  if (full) order("Too large a weight costs, BLEU: ", {"3", "0.3"}, "bleu");
   return page;
 }
 

@@ -14,15 +14,11 @@ std::vector<Run> hops_runs(bool quick, int seeds) {
   std::vector<Run> out;
   for (int seed = 1; seed <= seeds; ++seed)
     for (int task = 1; task <= (quick ? 2 : 3); ++task)
-      for (int hops = 1; hops <= (quick ? 2 : 3); ++hops) {
-        Words words = {"gallery-memory_network", "--task", std::to_string(task), "--hops",
-                       std::to_string(hops),     "--seed", std::to_string(seed), "--json"};
-        if (quick) words.push_back("--quick");
-        out.push_back({{{"task", task}, {"hops", hops}},
-                       static_cast<uint64_t>(seed),
-                       {words},
-                       (quick ? 0.5 : 1) * (task + hops)});
-      }
+      for (int hops = 1; hops <= (quick ? 2 : 3); ++hops)
+        out.push_back(gallery_run(
+            {{"task", task}, {"hops", hops}},
+            {"gallery-memory_network", "--task", std::to_string(task), "--hops", std::to_string(hops)}, seed,
+            quick, (quick ? 0.5 : 1) * (task + hops)));
   return out;
 }
 
@@ -76,7 +72,7 @@ Page hops_page(const std::vector<Log>& logs) {
     for (int count : hops) {
       const std::vector<double> wrong = of(task, count).values;
       panel.series[column++].values.push_back(wrong);
-      table.rows.back().push_back(translator::text_of(translator::spread_of(wrong), 100, 1));
+      table.rows.back().push_back(shown(wrong, 100));
     }
   }
   panel.bars = true;
@@ -86,9 +82,7 @@ Page hops_page(const std::vector<Log>& logs) {
 
   auto compare = [&](int task, int fewer, int more) {
     if (!tasks.count(task) || !hops.count(more)) return;
-    Finding finding = rising({of(task, more), of(task, fewer)}, {100, 1});
-    finding.text = fmt::format("Task {}, per cent wrong: ", task) + finding.text;
-    page.findings.push_back(finding);
+    page.find(fmt::format("Task {}, per cent wrong: ", task), {of(task, more), of(task, fewer)});
   };
   compare(2, 1, 2);
   compare(2, 1, 3);

@@ -81,8 +81,7 @@ Page length_page(const std::vector<Log>& logs) {
     const std::vector<Log> some = of(m);
     if (some.empty()) continue;  // quick
     order.push_back({m.name, results(some, "bleu")});
-    all.rows.push_back({m.name, shown(order.back().values, 1), shown(results(some, "exact_match"), 100),
-                        shown(results(some, "perplexity"), 1, 2)});
+    all.rows.push_back({m.name, cell(some, "bleu"), cell(some, "exact_match"), cell(some, "perplexity")});
     table.rows.push_back({m.name});
     bleu.series.push_back({m.name, {}});
     exact.series.push_back({m.name, {}});
@@ -96,12 +95,12 @@ Page length_page(const std::vector<Log>& logs) {
   page.tables = {all, table};
   page.svg_text = "BLEU and exact match over the length of the source, with and without attention";
   page.svg = chart_svg(page.svg_text, {bleu, exact});
-  page.findings.push_back(about("The order of table 1, BLEU of all sentences: ", rising(order)));
+  page.find("The order of table 1, BLEU of all sentences: ", order, {1, 1});
   const Model &fixed = kModels[1], &attentive = kModels[3];
   if (of(fixed).empty()) return page;  // quick: two models, which learn too little for more
   auto beyond = [&](const Model& m) { return Measured{m.name, results_at(of(m), "all > 20", "bleu")}; };
-  page.findings.push_back(about("Sentences longer than any in training, above 20 tokens, BLEU: ",
-                                rising({beyond(fixed), beyond(attentive)})));
+  page.find("Sentences longer than any in training, above 20 tokens, BLEU: ",
+            {beyond(fixed), beyond(attentive)}, {1, 1});
   // What is left of the BLEU of short sentences, seed by seed.
   auto left = [&](const Model& m) {
     std::vector<double> out = results_at(of(m), "16 .. 20", "bleu");
@@ -109,8 +108,7 @@ Page length_page(const std::vector<Log>& logs) {
     for (size_t i = 0; i < out.size(); ++i) out[i] /= of_short[i];
     return Measured{m.name, out};
   };
-  page.findings.push_back(about("Of the BLEU of 1 to 5 tokens is left at 16 .. 20, per cent: ",
-                                rising({left(fixed), left(attentive)}, {100, 1})));
+  page.find("Of the BLEU of 1 to 5 tokens is left at 16 .. 20, per cent: ", {left(fixed), left(attentive)});
   return page;
 }
 

@@ -136,4 +136,20 @@ std::vector<double> results(const std::vector<Log>& logs, const std::string& nam
   return out;
 }
 
+std::set<int64_t> tested_updates(const std::vector<Log>& logs) {
+  std::set<int64_t> out;
+  for (const Log& log : logs)
+    for (const json& line : log.lines)
+      if (line.at("event") == "test") out.insert(line.at("update").get<int64_t>());
+  return out;
+}
+
+std::vector<double> at_update(const std::vector<Log>& logs, int64_t update, const std::string& name) {
+  std::vector<double> out;
+  for (const Log& log : logs)
+    for (const json& line : log.lines)
+      if (line.at("event") == "test" && line.at("update") == update) out.push_back(line.at(name));
+  return out;
+}
+
 }  // namespace papers

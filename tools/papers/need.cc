@@ -85,9 +85,8 @@ Page need_page(const std::vector<Log>& logs) {
     if (all.empty()) continue;  // quick, or interrupted
     exact.push_back({kind.shown, results(all, "exact_match")});
     bleu.push_back({kind.shown, results(all, "bleu")});
-    kinds.rows.push_back({kind.shown, shown(exact.back().values, 100), shown(bleu.back().values, 1),
-                          shown(results(all, "perplexity"), 1, 2),
-                          kind.name == "none" ? "-" : shown(results(all, "aer"), 1, 3)});
+    kinds.rows.push_back({kind.shown, cell(all, "exact_match"), cell(all, "bleu"), cell(all, "perplexity"),
+                          kind.name == "none" ? "-" : cell(all, "aer")});
     trained.places.push_back(kind.shown);
     trained.series[0].values.push_back(exact.back().values);
     trained.series[1].values.push_back(hundredths(bleu.back().values));
@@ -109,13 +108,11 @@ Page need_page(const std::vector<Log>& logs) {
                                                                               : look));
     const std::string name = last ? "the last" : all ? "all" : fmt::format("{} largest", look);
     left.push_back({name, results(some, "bleu")});
-    const std::vector<double> right = results(some, "exact_match");
     Panel& panel = last ? trained : cut;
     panel.places.push_back(last ? "last alone" : all ? name : std::to_string(look));
-    panel.series[0].values.push_back(right);
+    panel.series[0].values.push_back(results(some, "exact_match"));
     panel.series[1].values.push_back(hundredths(left.back().values));
-    cuts.rows.push_back(
-        {name, shown(right, 100), shown(left.back().values, 1), shown(results(some, "perplexity"), 1, 2)});
+    cuts.rows.push_back({name, cell(some, "exact_match"), cell(some, "bleu"), cell(some, "perplexity")});
   }
   page.tables = {kinds, cuts};
   page.svg_text =
@@ -124,9 +121,10 @@ Page need_page(const std::vector<Log>& logs) {
   page.svg = chart_svg(page.svg_text, {trained, cut});
 
   const Measured fixed{"none", results(nth_line(where(logs, {{"attention", "none"}}), 0), "bleu")};
-  page.findings = {about("BLEU: ", rising(bleu)), about("Per cent exact: ", rising(exact, {100, 1})),
-                   about("The last annotation alone is worse than a model trained on one vector, BLEU: ",
-                         rising({left.front(), fixed}))};
+  page.find("BLEU: ", bleu, {1, 1});
+  page.find("Per cent exact: ", exact);
+  page.find("The last annotation alone is worse than a model trained on one vector, BLEU: ",
+            {left.front(), fixed}, {1, 1});
   if (bleu.size() < kKinds.size()) return page;  // quick: too little learnt for more
   for (Finding* order : {&page.findings[0], &page.findings[1]})
     if (!order->holds && rising({bleu[1], bleu[2], bleu[3]}).holds)

@@ -83,6 +83,15 @@ Finding rising(const std::vector<Measured>& order, const NumberFormat& format) {
   return {wrong.empty() && close.empty(), text + ".", open.empty()};
 }
 
+void Page::find(const std::string& what, const std::vector<Measured>& order, const NumberFormat& format) {
+  findings.push_back(rising(order, format));
+  findings.back().text.insert(0, what);
+}
+
+std::string shown(const std::vector<double>& values, double factor, int digits) {
+  return translator::text_of(translator::spread_of(values), factor, digits);
+}
+
 std::string markdown(const Experiment& experiment, const Page& page, const std::vector<Log>& logs) {
   std::set<uint64_t> seeds;
   double seconds = 0;

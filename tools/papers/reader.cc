@@ -21,24 +21,10 @@ const std::vector<Head> kHeads = {{"uniform", "uniform"},
 std::vector<Run> reader_runs(bool quick, int seeds) {
   std::vector<Run> out;
   for (int seed = 1; seed <= seeds; ++seed)
-    for (const Head& head : kHeads) {
-      Words words = {"gallery-attentive_reader", "--head", head.name, "--seed",
-                     std::to_string(seed),       "--json"};
-      if (quick) words.push_back("--quick");
-      out.push_back({{{"head", head.name}, {"sentences", quick ? 3 : 8}},
-                     static_cast<uint64_t>(seed),
-                     {words},
-                     quick ? 0.7 : 16});
-    }
-  return out;
-}
-
-// A number of the test events, by update.
-std::vector<double> at_update(const std::vector<Log>& logs, int64_t update) {
-  std::vector<double> out;
-  for (const Log& log : logs)
-    for (const json& line : log.lines)
-      if (line.at("event") == "test" && line.at("update") == update) out.push_back(line.at("right"));
+    for (const Head& head : kHeads)
+      out.push_back(gallery_run({{"head", head.name}, {"sentences", quick ? 3 : 8}},
+                                {"gallery-attentive_reader", "--head", head.name}, seed, quick,
+                                quick ? 0.7 : 16));
   return out;
 }
 
@@ -76,19 +62,12 @@ Page reader_page(const std::vector<Log>& logs) {
       "`gallery-attentive_reader --head general` shows a story's words shaded by their weights. They need not "
       "rest on the name itself: a state of the network knows its neighbours."};
 
-  std::set<int64_t> updates;
+  const std::set<int64_t> updates = tested_updates(logs);
   int sentences = 0;
-  for (const Log& log : logs) {
-    sentences = log.setting.at("sentences").get<int>();
-    for (const json& line : log.lines)
-      if (line.at("event") == "test") updates.insert(line.at("update").get<int64_t>());
-  }
+  for (const Log& log : logs) sentences = log.setting.at("sentences").get<int>();
   auto of = [&](const Head& head) { return where(logs, {{"head", head.name}}); };
   auto measured = [&](size_t head, const char* name) {
     return Measured{kHeads[head].shown, results(of(kHeads[head]), name)};
-  };
-  auto text = [](const std::vector<double>& values) {
-    return translator::text_of(translator::spread_of(values), 100, 1);
   };
   const std::vector<double> frequent = results(of(kHeads[0]), "frequent");  // the stories are the same for all
 
@@ -96,7 +75,7 @@ Page reader_page(const std::vector<Log>& logs) {
       fmt::format("Of 1000 questions about stories of {} sentences, in per cent: answered right, all and "
                   "by where the blank is, and the weight on the sentence that has the answer. The marker "
                   "that a story has most often would be right in {}.",
-                  sentences, text(frequent)),
+                  sentences, shown(frequent, 100)),
       {"reader", "right", "blank before the verb", "behind it", "weight on the sentence"},
       {}};
   Panel panel{.title = "Answered right, %",
@@ -109,38 +88,34 @@ Page reader_page(const std::vector<Log>& logs) {
   for (const Head& head : kHeads) {
     const std::vector<Log> some = of(head);
     Words row = {head.shown};
-    for (const char* name : {"right", "before", "behind"}) row.push_back(text(results(some, name)));
-    row.push_back(head.name == "none" ? "-" : text(results(some, "found")));
+    for (const char* name : {"right", "before", "behind"}) row.push_back(shown(results(some, name), 100));
+    row.push_back(head.name == "none" ? "-" : shown(results(some, "found"), 100));
     table.rows.push_back(row);
     panel.series.push_back({head.shown, {}});
-    for (int64_t update : updates) panel.series.back().values.push_back(at_update(some, update));
+    for (int64_t update : updates) panel.series.back().values.push_back(at_update(some, update, "right"));
   }
   page.tables = {table};
   page.svg_text =
       "Share of blanks filled right while four readers learn; the dashed line takes the most frequent marker";
   page.svg = chart_svg(page.svg_text, {panel});
 
-  auto compare = [&](const std::string& about, const std::vector<Measured>& order) {
-    Finding finding = rising(order, {100, 1});
-    finding.text = about + finding.text;
-    page.findings.push_back(finding);
-  };
   auto early = [&](size_t head, int64_t update) {
-    return Measured{kHeads[head].shown, at_update(of(kHeads[head]), update)};
+    return Measured{kHeads[head].shown, at_update(of(kHeads[head]), update, "right")};
   };
   // Quick runs end when only the general score has found out.
   if (sentences == 8) {
-    compare("Answered right, per cent: ", {measured(0, "right"), measured(1, "right"), measured(2, "right")});
-    compare("After 1000 batches: ", {early(2, 1000), early(3, 1000)});
-    compare("At the end: ", {measured(2, "right"), measured(3, "right")});
-    compare("Without attention: ", {{"blank before the verb", measured(1, "before").values},
-                                    {"behind it", measured(1, "behind").values}});
-    compare("Weight on the sentence with the answer: ", {measured(0, "found"), measured(2, "found")});
+    page.find("Answered right, per cent: ",
+              {measured(0, "right"), measured(1, "right"), measured(2, "right")});
+    page.find("After 1000 batches: ", {early(2, 1000), early(3, 1000)});
+    page.find("At the end: ", {measured(2, "right"), measured(3, "right")});
+    page.find("Without attention: ", {{"blank before the verb", measured(1, "before").values},
+                                      {"behind it", measured(1, "behind").values}});
+    page.find("Weight on the sentence with the answer: ", {measured(0, "found"), measured(2, "found")});
   } else {
-    compare("Answered right, per cent: ", {measured(2, "right"), measured(3, "right")});
-    compare("Answered right, per cent: ", {measured(1, "right"), measured(3, "right")});
+    page.find("Answered right, per cent: ", {measured(2, "right"), measured(3, "right")});
+    page.find("Answered right, per cent: ", {measured(1, "right"), measured(3, "right")});
   }
-  compare("Weight on the sentence with the answer: ", {measured(0, "found"), measured(3, "found")});
+  page.find("Weight on the sentence with the answer: ", {measured(0, "found"), measured(3, "found")});
   return page;
 }
 

@@ -23,16 +23,11 @@ std::vector<Run> recall_runs(bool quick, int seeds) {
   const std::vector<int> lags = quick ? std::vector<int>{2, 8, 16} : std::vector<int>{2, 4, 8, 16, 32, 64};
   for (int seed = 1; seed <= seeds; ++seed)
     for (const Cell& cell : kCells)
-      for (int lag : lags) {
-        Words words = {"gallery-recall",     "--cell", cell.name, "--lag",
-                       std::to_string(lag),  "--lr",   cell.rate, "--seed",
-                       std::to_string(seed), "--json"};
-        if (quick) words.push_back("--quick");
-        out.push_back({{{"cell", cell.name}, {"lag", lag}},
-                       static_cast<uint64_t>(seed),
-                       {words},
-                       (quick ? 0.02 : 0.16) * lag});
-      }
+      for (int lag : lags)
+        out.push_back(gallery_run(
+            {{"cell", cell.name}, {"lag", lag}},
+            {"gallery-recall", "--cell", cell.name, "--lag", std::to_string(lag), "--lr", cell.rate}, seed,
+            quick, (quick ? 0.02 : 0.16) * lag));
   return out;
 }
 
@@ -119,11 +114,10 @@ Page recall_page(const std::vector<Log>& logs) {
       const std::vector<Log> some = where(of_cell, {{"lag", lag}});
       share.values.push_back(results(some, "recalled"));
       before.values.push_back(decades(some, "reach_before"));
-      recalled_row.push_back(translator::text_of(translator::spread_of(share.values.back()), 100, 1));
+      recalled_row.push_back(shown(share.values.back(), 100));
       auto mean = [&](const char* name) {
-        return translator::text_of({.mean = translator::spread_of(decades(some, name)).mean,
-                                    .count = decades(some, name).empty() ? 0 : 1},
-                                   1, 1);
+        const std::vector<double> all = decades(some, name);
+        return all.empty() ? shown(all, 1) : shown({translator::spread_of(all).mean}, 1);
       };
       reach_row.push_back(mean("reach_before") + " / " + mean("reach_after"));
     }
@@ -136,23 +130,15 @@ Page recall_page(const std::vector<Log>& logs) {
   page.svg_text = "Share recalled, and the gradient before training, over the number of words in between";
   page.svg = chart_svg(page.svg_text, {learned, gradient});
 
-  // What a unit recalls over all lags, in the order in which theory puts a plain unit and a gated one.
-  auto all_of = [&](const std::string& cell, const json& part) {
-    json what = part;
-    what["cell"] = cell;
-    return Measured{cell, results(where(logs, what), "recalled")};
-  };
-  auto compare = [&](const std::string& text, const std::vector<Measured>& order) {
-    Finding finding = rising(order, {100, 1});
-    finding.text = text + finding.text;
-    page.findings.push_back(finding);
+  auto of = [&](const std::string& cell, int lag) {
+    return Measured{cell, results(where(logs, {{"cell", cell}, {"lag", lag}}), "recalled")};
   };
   for (int lag : lags)
     if (lag >= 16 || lag == *lags.rbegin())
       for (const char* gated : {"gru", "lstm"})
         for (const char* plain : {"rnn-relu", "rnn"})
-          compare(fmt::format("After {} words, per cent recalled: ", lag),
-                  {all_of(plain, {{"lag", lag}}), all_of(gated, {{"lag", lag}})});
+          page.find(fmt::format("After {} words, per cent recalled: ", lag),
+                    {of(plain, lag), of(gated, lag)});
   std::string text =
       "A plain RNN goes beyond four words: the longest lag at which nine in ten are recalled is";
   int plain = 0;

@@ -16,14 +16,9 @@ constexpr int kTrained = 20, kMany = 4;  // letters of a sequence, and repeats o
 std::vector<Run> repeats_runs(bool quick, int seeds) {
   std::vector<Run> out;
   for (int seed = 1; seed <= seeds; ++seed)
-    for (const std::string& score : kScores) {
-      Words words = {"gallery-repeats", "--score", score, "--seed", std::to_string(seed), "--json"};
-      if (quick) words.push_back("--quick");
-      out.push_back({{{"score", score}},
-                     static_cast<uint64_t>(seed),
-                     {words},
-                     (quick ? 0.06 : 1) * (score == "bahdanau" ? 18 : 32)});
-    }
+    for (const std::string& score : kScores)
+      out.push_back(gallery_run({{"score", score}}, {"gallery-repeats", "--score", score}, seed, quick,
+                                (quick ? 0.06 : 1) * (score == "bahdanau" ? 18 : 32)));
   return out;
 }
 
@@ -87,9 +82,6 @@ Page repeats_page(const std::vector<Log>& logs) {
   Panel by_repeats{.title = "Wrong after the repeated letter, %",
                    .x_name = "places where it stands, among 20",
                    .factor = 100};
-  auto cell = [](const std::vector<double>& values) {
-    return translator::text_of(translator::spread_of(values), 100, 1);
-  };
   for (int R : repeats) {
     by_repeats.places.push_back(std::to_string(R));
     for (Table* table : {&wrong, &failed}) table->head.push_back(std::to_string(R));
@@ -101,16 +93,16 @@ Page repeats_page(const std::vector<Log>& logs) {
     for (int R : repeats) {
       const std::vector<double> shares = of_tests(logs, score, kTrained, R, "wrong");
       by_repeats.series.back().values.push_back(shares);
-      wrong.rows.back().push_back(cell(shares));
-      failed.rows.back().push_back(cell(of_tests(logs, score, kTrained, R, "failed")));
+      wrong.rows.back().push_back(shown(shares, 100));
+      failed.rows.back().push_back(shown(of_tests(logs, score, kTrained, R, "failed"), 100));
     }
     for (int length : lengths)
-      longer.rows.back().push_back(cell(of_tests(logs, score, length, kMany, "wrong")));
+      longer.rows.back().push_back(shown(of_tests(logs, score, length, kMany, "wrong"), 100));
   }
   wrong.rows.push_back({"a guess that remembers"});
   by_repeats.series.push_back({"a guess", {}});
   for (int R : repeats) {
-    wrong.rows.back().push_back(cell({guessing(R)}));
+    wrong.rows.back().push_back(shown({guessing(R)}, 100));
     by_repeats.series.back().values.push_back({guessing(R)});
   }
   const bool has_longer = !of_tests(logs, kScores[0], lengths.back(), kMany, "wrong").empty();
@@ -120,11 +112,6 @@ Page repeats_page(const std::vector<Log>& logs) {
       "Share of wrong letters after the repeated one, by the number of its places, for both scores";
   page.svg = chart_svg(page.svg_text, {by_repeats});
 
-  auto find = [&](const std::string& text, const std::vector<Measured>& order) {
-    Finding finding = rising(order, {100, 1});
-    finding.text = text + finding.text;
-    page.findings.push_back(finding);
-  };
   const double alone = translator::spread_of(of_tests(logs, kScores[0], kTrained, 1, "wrong")).mean;
   page.findings.push_back(
       {alone < 0.05,
@@ -133,15 +120,15 @@ Page repeats_page(const std::vector<Log>& logs) {
   for (int R : repeats)
     by_content.push_back(
         {fmt::format("{} place{}", R, R == 1 ? "" : "s"), of_tests(logs, kScores[0], kTrained, R, "wrong")});
-  find("By content, per cent wrong: ", by_content);
+  page.find("By content, per cent wrong: ", by_content);
   for (int R : {2, 4, 8})
-    find(fmt::format("{} places, per cent wrong: ", R),
-         {{kScores[1], of_tests(logs, kScores[1], kTrained, R, "wrong")},
-          {kScores[0], of_tests(logs, kScores[0], kTrained, R, "wrong")}});
+    page.find(fmt::format("{} places, per cent wrong: ", R),
+              {{kScores[1], of_tests(logs, kScores[1], kTrained, R, "wrong")},
+               {kScores[0], of_tests(logs, kScores[0], kTrained, R, "wrong")}});
   if (!has_longer) return page;
-  find("By content, 4 places, per cent wrong: ",
-       {{"20 letters", of_tests(logs, kScores[0], kTrained, kMany, "wrong")},
-        {"50 letters", of_tests(logs, kScores[0], lengths.back(), kMany, "wrong")}});
+  page.find("By content, 4 places, per cent wrong: ",
+            {{"20 letters", of_tests(logs, kScores[0], kTrained, kMany, "wrong")},
+             {"50 letters", of_tests(logs, kScores[0], lengths.back(), kMany, "wrong")}});
   const double far = translator::spread_of(of_tests(logs, kScores[1], lengths.back(), kMany, "failed")).mean;
   page.findings.push_back(
       {far < 0.1, fmt::format("By location, sequences two and a half times longer than any in training are "

@@ -18,15 +18,10 @@ std::vector<Run> stack_runs(bool quick, int seeds) {
   for (int seed = 1; seed <= seeds; ++seed)
     for (const std::string& language : kStackLanguages) {
       if (quick && language != kStackLanguages[0]) continue;
-      for (const std::string& model : kCounters) {
-        Words words = {"gallery-stack_rnn",  "--model", model, "--language", language, "--seed",
-                       std::to_string(seed), "--json"};
-        if (quick) words.push_back("--quick");
-        out.push_back({{{"language", language}, {"model", model}},
-                       static_cast<uint64_t>(seed),
-                       {words},
-                       (quick ? 0.1 : 1) * (model == "stack" ? 20 : 2)});
-      }
+      for (const std::string& model : kCounters)
+        out.push_back(gallery_run({{"language", language}, {"model", model}},
+                                  {"gallery-stack_rnn", "--model", model, "--language", language}, seed,
+                                  quick, (quick ? 0.1 : 1) * (model == "stack" ? 20 : 2)));
     }
   return out;
 }
@@ -67,9 +62,6 @@ Page stack_page(const std::vector<Log>& logs) {
   auto of = [&](const std::string& model, const std::string& language, const char* name) {
     return results(where(logs, {{"model", model}, {"language", language}}), name);
   };
-  auto cell = [](const std::vector<double>& values) {
-    return translator::text_of(translator::spread_of(values), 100, 1);
-  };
   Table table{"Strings of n = 1 to 60 all of whose known symbols are predicted, in per cent.", {"model"}, {}};
   Panel panel{.title = "Strings right, %",
               .x_name = "language",
@@ -85,7 +77,7 @@ Page stack_page(const std::vector<Log>& logs) {
   auto add_row = [&](const std::string& name, const std::string& model, const char* result) {
     table.rows.push_back({name});
     for (const std::string& language : panel.places)
-      table.rows.back().push_back(cell(of(model, language, result)));
+      table.rows.back().push_back(shown(of(model, language, result), 100));
   };
   for (const std::string& model : kCounters) {
     add_row(model, model, "right");
@@ -98,15 +90,10 @@ Page stack_page(const std::vector<Log>& logs) {
   page.svg_text = "Share of strings predicted, by language and model; the line is what was trained on";
   page.svg = chart_svg(page.svg_text, {panel});
 
-  auto find = [&](const std::string& text, const std::vector<Measured>& order) {
-    Finding finding = rising(order, {100, 1});
-    finding.text = text + finding.text;
-    page.findings.push_back(finding);
-  };
   for (const std::string& language : panel.places)
     for (const char* fewer : {"rnn", "lstm"})
-      find(language + ", per cent right: ",
-           {{fewer, of(fewer, language, "right")}, {"stack", of("stack", language, "right")}});
+      page.find(language + ", per cent right: ",
+                {{fewer, of(fewer, language, "right")}, {"stack", of("stack", language, "right")}});
   for (const std::string& language : panel.places) {
     const std::vector<double> right = of("stack", language, "right");
     const double mean = translator::spread_of(right).mean;

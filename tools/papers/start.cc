@@ -6,7 +6,6 @@
 
 #include "chart.h"
 #include "experiment.h"
-#include "translations.h"
 
 namespace papers {
 namespace {
@@ -25,19 +24,11 @@ const std::vector<Reading> kReadings = {{"in order", "copy", "none", 2.5},
 std::vector<Run> start_runs(bool quick, int seeds) {
   std::vector<Run> out;
   for (int seed = 1; seed <= seeds; ++seed)
-    for (const Reading& r : kReadings) {
-      Words words = {"gallery-copy", "--task",
-                     r.task,         "--model",
-                     r.model,        "--unidirectional",
-                     "--longest",    std::to_string(kLongest),
-                     "--seed",       std::to_string(seed),
-                     "--json"};
-      if (quick) words.push_back("--quick");
-      out.push_back({{{"task", r.task}, {"model", r.model}},
-                     static_cast<uint64_t>(seed),
-                     {words},
-                     (quick ? 0.1 : 1) * r.seconds});
-    }
+    for (const Reading& r : kReadings)
+      out.push_back(gallery_run({{"task", r.task}, {"model", r.model}},
+                                {"gallery-copy", "--task", r.task, "--model", r.model, "--unidirectional",
+                                 "--longest", std::to_string(kLongest)},
+                                seed, quick, (quick ? 0.1 : 1) * r.seconds));
   return out;
 }
 
@@ -140,25 +131,22 @@ Page start_page(const std::vector<Log>& logs) {
   auto last = [&](const Reading& r, const std::string& name) {
     return Measured{name, mean_share(of(r), n - kGroup + 1, n)};
   };
-  auto find = [&](const std::string& text, const std::vector<Measured>& order) {
-    page.findings.push_back(about(text, rising(order, {100, 1})));
-  };
   const bool practised = n == kLongest;  // quick runs learn too little for more than what is gross
   if (practised) {
-    find("The articles' claim, one vector, read in order, per cent right: ",
-         {first(in_order, "beginning"), last(in_order, "end")});
-    find("One vector, all places, per cent right: ", {all(in_order), all(reversed)});
-    find("One vector, the first three places, per cent right: ",
-         {first(in_order, "in order"), first(reversed, "reversed")});
-    find("One vector, the last three places, per cent right: ",
-         {last(in_order, "in order"), last(reversed, "reversed")});
-    find("One vector, read in order, per cent right: ",
-         {last(in_order, "end"), first(in_order, "beginning")});
+    page.find("The articles' claim, one vector, read in order, per cent right: ",
+              {first(in_order, "beginning"), last(in_order, "end")});
+    page.find("One vector, all places, per cent right: ", {all(in_order), all(reversed)});
+    page.find("One vector, the first three places, per cent right: ",
+              {first(in_order, "in order"), first(reversed, "reversed")});
+    page.find("One vector, the last three places, per cent right: ",
+              {last(in_order, "in order"), last(reversed, "reversed")});
+    page.find("One vector, read in order, per cent right: ",
+              {last(in_order, "end"), first(in_order, "beginning")});
   }
-  find("One vector, read in reverse, per cent right: ",
-       {last(reversed, "end"), first(reversed, "beginning")});
-  find("Read in order, all places, per cent right: ", {all(in_order), all(kReadings[2])});
-  find("Read in reverse, all places, per cent right: ", {all(reversed), all(kReadings[3])});
+  page.find("One vector, read in reverse, per cent right: ",
+            {last(reversed, "end"), first(reversed, "beginning")});
+  page.find("Read in order, all places, per cent right: ", {all(in_order), all(kReadings[2])});
+  page.find("Read in reverse, all places, per cent right: ", {all(reversed), all(kReadings[3])});
   if (!practised) return page;
   for (const Reading& r : {kReadings[2], kReadings[3]}) {
     double worst = 1;

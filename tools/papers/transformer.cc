@@ -41,7 +41,6 @@ const std::vector<std::string> kPositions = {"sinusoidal", "learned", "none"};
 std::vector<Run> transformer_runs(bool quick, int seeds) {
   std::vector<Run> out;
   for (int seed = 1; seed <= seeds; ++seed) {
-    const auto number = static_cast<uint64_t>(seed);
     for (const Cut& cut : kCuts) {
       if (quick && (!cut.options.empty() || seed > 1)) continue;  // one, to see that it works
       Words train = kBase;
@@ -50,18 +49,17 @@ std::vector<Run> transformer_runs(bool quick, int seeds) {
            std::to_string(seed)});
       add(cut.options);
       out.push_back({{{"cut", cut.name}},
-                     number,
+                     static_cast<uint64_t>(seed),
                      {train, {"translator", "evaluate", "--embedded", "--json", "--threads", "1", "model"}},
                      quick ? 1.5 : 6});
     }
     for (const std::string& positions : kPositions) {
       if (quick && positions == "learned") continue;
       const int symbols = quick ? kCopiedQuickly : kCopied;
-      Words words = {"gallery-copy", "--model",   "transformer",           "--positions",
-                     positions,      "--longest", std::to_string(symbols), "--updates",
-                     "500",          "--seed",    std::to_string(seed),    "--json"};
-      if (quick) words.push_back("--quick");
-      out.push_back({{{"positions", positions}, {"symbols", symbols}}, number, {words}, quick ? 0.8 : 3});
+      out.push_back(gallery_run({{"positions", positions}, {"symbols", symbols}},
+                                {"gallery-copy", "--model", "transformer", "--positions", positions,
+                                 "--longest", std::to_string(symbols), "--updates", "500"},
+                                seed, quick, quick ? 0.8 : 3));
     }
   }
   return out;
@@ -144,7 +142,7 @@ Page transformer_page(const std::vector<Log>& logs) {
   for (const Cut& cut : kCuts) {
     if (where(logs, {{"cut", cut.name}}).empty()) continue;
     auto text = [&](const char* what, double factor, int digits) {
-      return translator::text_of(translator::spread_of(of(cut.name, what).values), factor, digits);
+      return shown(of(cut.name, what).values, factor, digits);
     };
     table.rows.push_back({cut.name, text("perplexity", 1, 2), text("bleu", 1, 1), text("exact_match", 100, 1),
                           text("aer", 1, 2), cut.paper.empty() ? "-" : cut.paper});
@@ -168,7 +166,7 @@ Page transformer_page(const std::vector<Log>& logs) {
   for (const std::string& positions : kPositions) {
     const Measured right = copied(positions);
     if (right.values.empty()) continue;
-    copying.rows.push_back({positions, translator::text_of(translator::spread_of(right.values), 100, 1)});
+    copying.rows.push_back({positions, shown(right.values, 100)});
     in_place.places.push_back(positions);
     in_place.series[0].values.push_back(right.values);
   }
@@ -191,10 +189,7 @@ Page transformer_page(const std::vector<Log>& logs) {
 
   auto compare = [&](const std::string& text, const Measured& less, const Measured& more,
                      const NumberFormat& format) {
-    if (less.values.empty() || more.values.empty()) return;
-    Finding finding = rising({less, more}, format);
-    finding.text = text + finding.text;
-    page.findings.push_back(finding);
+    if (!less.values.empty() && !more.values.empty()) page.find(text, {less, more}, format);
   };
   auto bleu = [&](const std::string& text, const char* less, const char* more) {
     compare(text + ", BLEU: ", of(less, "bleu"), of(more, "bleu"), {1, 1});

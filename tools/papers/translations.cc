@@ -96,18 +96,19 @@ std::vector<double> results_at(const std::vector<Log>& logs, const std::string& 
   return out;
 }
 
-std::string shown(const std::vector<double>& values, double factor, int digits) {
-  return translator::text_of(translator::spread_of(values), factor, digits);
+NumberFormat format_of(const std::string& name) {
+  if (name == "exact_match") return {100, 1};
+  return {1, name == "perplexity" ? 2 : name == "aer" ? 3 : 1};
+}
+
+std::string cell(const std::vector<Log>& logs, const std::string& name) {
+  const NumberFormat format = format_of(name);
+  return shown(results(logs, name), format.factor, format.digits);
 }
 
 std::vector<double> hundredths(std::vector<double> values) {
   for (double& value : values) value /= 100;
   return values;
-}
-
-Finding about(const std::string& what, Finding finding) {
-  finding.text = what + finding.text;
-  return finding;
 }
 
 }  // namespace papers

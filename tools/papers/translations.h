@@ -40,11 +40,11 @@ std::vector<Log> nth_line(const std::vector<Log>& logs, size_t number);
 std::vector<double> results_at(const std::vector<Log>& logs, const std::string& source_words,
                                const std::string& name);
 
-/// "80.1 ± 0.4", times `factor`.
-std::string shown(const std::vector<double>& values, double factor, int digits = 1);
+/// How a result of evaluate is told.
+NumberFormat format_of(const std::string& name);
+/// A result of each as it stands in a table: "80.1 ± 0.4".
+std::string cell(const std::vector<Log>& logs, const std::string& name);
 /// Values in hundredths: of BLEU, beside shares.
 std::vector<double> hundredths(std::vector<double> values);
-/// The finding with words in front.
-Finding about(const std::string& what, Finding finding);
 
 }  // namespace papers
