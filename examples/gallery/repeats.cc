@@ -13,7 +13,6 @@
 //   location-aware:  e_ts = v . tanh(W s_t + V h_s + U f_ts + b)        f_t = F * weights_{t-1}
 //   y_t = softmax(W_o tanh(W_r [c_t ; s_t]))
 
-#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>

@@ -3,7 +3,6 @@
 #include <gradus/io/safetensors.h>
 #include <gradus/names.h>
 #include <gradus/nn/attention/attention.h>
-#include <gradus/ops/output_loss.h>
 #include <gradus/ops/shape.h>
 
 #include <algorithm>

@@ -1,7 +1,5 @@
 // Xu et al. 2015: sentences about pictures, and where the gaze rests.
 
-#include <fmt/core.h>
-
 #include <set>
 
 #include "chart.h"

@@ -1,7 +1,5 @@
 // Luong et al. 2015, tables 4 and 6: scores, windows and input feeding; translations beside alignments.
 
-#include <fmt/core.h>
-
 #include <algorithm>
 
 #include "chart.h"

@@ -1,8 +1,6 @@
 // Bahdanau et al. 2014, table 1 and figure 2: translation by the length of the sentence, with and without
 // attention, trained to two lengths.
 
-#include <fmt/core.h>
-
 #include <cmath>
 
 #include "chart.h"

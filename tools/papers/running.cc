@@ -2,7 +2,6 @@
 
 #include <common/json_text.h>
 #include <common/progress.h>
-#include <common/utf8.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <gradus/parallel.h>
@@ -15,6 +14,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +23,6 @@
 #include <sstream>
 #include <stdexcept>
 #include <thread>
-#include <utility>
 
 extern char** environ;
 

@@ -9,7 +9,6 @@
 #include <gradus/kernels/products/gemm.h>
 #include <gradus/nn/seq2seq.h>
 #include <gradus/parallel.h>
-#include <translator/model/data.h>
 #include <translator/model/files.h>
 #include <translator/text/alignment.h>
 #include <translator/text/tokenizer.h>

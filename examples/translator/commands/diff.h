@@ -1,13 +1,11 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include <gradus/nn/search.h>
 #include <translator/commands/commands.h>
 #include <translator/text/metric.h>
 

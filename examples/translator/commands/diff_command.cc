@@ -1,9 +1,6 @@
 #include <fmt/core.h>
 
-#include <cstdio>
-
 #include <common/json_text.h>
-#include <common/terminal.h>
 #include <common/utf8.h>
 #include <translator/commands/commands.h>
 #include <translator/commands/diff.h>

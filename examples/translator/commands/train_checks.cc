@@ -1,14 +1,12 @@
 #include <translator/commands/train_checks.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 
 #include <fmt/core.h>
 
 #include <common/error.h>
 #include <gradus/kernels/products/gemm.h>
-#include <translator/commands/members.h>
 #include <translator/inference/ensemble.h>
 #include <translator/model/files.h>
 #include <translator/training/training_forecast.h>

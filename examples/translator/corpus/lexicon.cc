@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <stdexcept>
-#include <string_view>
 
 namespace translator::corpus {
 namespace {

@@ -3,7 +3,6 @@
 #include <translator/corpus/corpus.h>
 #include <translator/corpus/lexicon.h>
 
-#include <cstdint>
 #include <initializer_list>
 #include <list>
 #include <string>

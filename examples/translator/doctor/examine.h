@@ -5,7 +5,6 @@
 #include <vector>
 
 #include <gradus/parallel.h>
-#include <translator/doctor/duplicates.h>
 #include <translator/doctor/findings.h>
 #include <translator/text/parallel.h>
 

@@ -1,6 +1,5 @@
 #include <translator/doctor/folded.h>
 
-#include <common/fnv1a.h>
 #include <common/utf8.h>
 
 #include <algorithm>

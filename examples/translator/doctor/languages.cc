@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 
-#include <common/utf8.h>
 #include <translator/doctor/spread.h>
 
 namespace translator::doctor {

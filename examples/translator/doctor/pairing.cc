@@ -1,5 +1,7 @@
 #include <translator/doctor/pairing.h>
 
+#include <translator/doctor/spread.h>
+
 #include <fmt/format.h>
 #include <gradus/random.h>
 

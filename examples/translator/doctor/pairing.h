@@ -6,7 +6,6 @@
 #include <translator/doctor/duplicates.h>
 #include <translator/doctor/findings.h>
 #include <translator/doctor/lexicon.h>
-#include <translator/doctor/spread.h>
 
 namespace translator::doctor {
 

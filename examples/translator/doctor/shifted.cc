@@ -1,7 +1,6 @@
 #include <translator/doctor/pairing.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace translator::doctor {
 namespace {

@@ -1,7 +1,5 @@
 #include <translator/model/given_pairs.h>
 
-#include <fmt/core.h>
-
 #include <common/error.h>
 
 namespace translator {

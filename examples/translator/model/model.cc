@@ -3,8 +3,6 @@
 #include <gradus/io/safetensors.h>
 
 #include <filesystem>
-#include <memory>
-#include <string_view>
 #include <tuple>
 
 #include <fmt/core.h>

@@ -5,7 +5,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include <gradus/nn/seq2seq.h>
 #include <gradus/nn/transformer_seq2seq.h>

@@ -11,7 +11,6 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <translator/model/fields_json.h>
 
 namespace translator {

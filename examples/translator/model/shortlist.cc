@@ -1,10 +1,8 @@
 #include <translator/model/shortlist.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <memory>
-#include <numeric>
 #include <unordered_map>
 
 #include <common/error.h>

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <string_view>
 
 namespace translator {
 namespace {

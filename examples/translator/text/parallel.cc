@@ -3,7 +3,6 @@
 #include <common/error.h>
 #include <common/tell.h>
 #include <common/utf8.h>
-#include <translator/text/tokenizer.h>
 
 #include <fmt/format.h>
 
@@ -13,7 +12,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <string_view>
 #include <utility>
 
 namespace translator {

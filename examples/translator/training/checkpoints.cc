@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include <gradus/io/safetensors.h>
-#include <gradus/numeric.h>
 #include <translator/model/files.h>
 #include <translator/model/int8_state.h>
 #include <translator/text/chrf.h>

@@ -5,8 +5,6 @@
 #include <map>
 #include <utility>
 
-#include <gradus/random.h>
-
 namespace translator {
 namespace {
 

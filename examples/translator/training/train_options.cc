@@ -1,7 +1,6 @@
 #include <translator/training/train_options.h>
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include <gradus/kernels/products/gemm.h>

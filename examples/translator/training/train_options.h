@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <gradus/nn/optimizer.h>
 #include <translator/model/fields.h>

@@ -1,6 +1,5 @@
 #include "ablate.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <gradus/error.h>

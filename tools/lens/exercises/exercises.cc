@@ -1,9 +1,5 @@
 #include "exercises.h"
 
-#include <gradus/numeric.h>
-#include <gradus/ops.h>
-
-#include <cmath>
 #include <numeric>
 
 #include "exercise_parts.h"

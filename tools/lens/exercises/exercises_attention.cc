@@ -1,8 +1,5 @@
 // The exercises about attention, and what goes wrong in them.
 
-#include <gradus/numeric.h>
-#include <gradus/ops.h>
-
 #include <cmath>
 
 #include "exercise_parts.h"

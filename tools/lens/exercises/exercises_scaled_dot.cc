@@ -1,9 +1,7 @@
 // The exercises about a Transformer's attention, with its mask and without, and what goes wrong in them.
 
-#include <gradus/ops.h>
 #include <lens/lesson.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "exercise_parts.h"

@@ -2,11 +2,7 @@
 
 #include "exercises.h"
 
-#include <gradus/numeric.h>
-#include <gradus/ops.h>
-
 #include <algorithm>
-#include <cmath>
 
 #include "exercise_parts.h"
 

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include <common/utf8.h>
 #include <gradus/numeric.h>

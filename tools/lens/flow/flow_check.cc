@@ -2,13 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include <gradus/differences.h>
 #include <gradus/ops.h>
 
 #include "sentence/dissection.h"
-#include "flow.h"
 #include "flow_check.h"
 #include "norms.h"
 

@@ -2,10 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <iterator>
 #include <regex>
 #include <sstream>
-#include <vector>
 
 namespace lens {
 namespace {

@@ -2,7 +2,6 @@
 
 #include <istream>
 #include <string>
-#include <vector>
 
 #include <common/terminal.h>
 

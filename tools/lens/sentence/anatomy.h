@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include <gradus/nn/attention/attention.h>
 #include <gradus/nn/multihead_attention.h>

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 
-#include <common/error.h>
 #include <common/utf8.h>
 #include <gradus/kernels/inference.h>
 #include <translator/inference/translation.h>
@@ -20,7 +19,6 @@ namespace lens {
 namespace {
 
 namespace nn = gradus::nn;
-using gradus::Tensor;
 using nn::SearchStep;
 
 constexpr int kAlternatives = 8;

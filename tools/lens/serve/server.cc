@@ -8,10 +8,8 @@
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <thread>
 
 #include <common/error.h>

@@ -2,8 +2,6 @@
 // head is switched off: all matrices from there on. And a few changes with what the engine makes of them, which
 // the page's own numbers are held against.
 
-#include <cmath>
-
 #include <gradus/ops.h>
 
 #include "output.h"
