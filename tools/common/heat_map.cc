@@ -25,12 +25,6 @@ std::string digits(float weight) {
   return clamped >= 0.995 ? "1.0" : fmt::format("{:.2f}", clamped).substr(1);
 }
 
-int widest(const std::vector<std::string>& words) {
-  int width = 0;
-  for (const std::string& word : words) width = std::max(width, utf8::display_width(word));
-  return width;
-}
-
 std::vector<std::string> cleaned(std::vector<std::string> words) {
   for (std::string& word : words) word = utf8::printable(word);
   return words;
@@ -83,11 +77,11 @@ class HeatMap {
   // Decides on the width of the row labels, the blocks of columns, the header and what follows a row.
   void plan() {
     const int width = std::max(options_.width, 12);
-    label_width_ = std::min(widest(target_), std::max(4, width / 4));
+    label_width_ = std::min(utf8::widest(target_), std::max(4, width / 4));
     left_ = label_width_ + 1;
     const int64_t n = weights_.columns;
     const int all = static_cast<int>(std::min<int64_t>(n, width)) * cell();
-    name_width_ = std::min(widest(source_), 16);
+    name_width_ = std::min(utf8::widest(source_), 16);
     const bool single = left_ + all <= width;
     names_ = options_.name_largest && single && left_ + all + 2 + 4 + name_width_ <= width;
 
@@ -160,7 +154,7 @@ class HeatMap {
   void draw_row(int64_t row, const Block& block) {
     const std::string label = utf8::fit(target_[static_cast<size_t>(row)], label_width_);
     const int64_t largest = weights_.largest_of(row);
-    std::string line = spaces(label_width_ - utf8::display_width(label)) + label + " " + settle(label, left_);
+    std::string line = utf8::pad_left(label, label_width_) + " " + settle(label, left_);
     for (int64_t column = block.first; column < block.last; ++column) {
       const float weight = weights_.at(row, column);
       line += colored() ? color_cell(weight, column == largest) : plain_cell(weight, column == largest);

@@ -147,6 +147,20 @@ std::vector<std::string> graphemes(std::string_view text) {
   return out;
 }
 
+int widest(const std::vector<std::string>& texts) {
+  int width = 0;
+  for (const std::string& text : texts) width = std::max(width, display_width(text));
+  return width;
+}
+
+std::string pad_left(std::string_view text, int width) {
+  return std::string(static_cast<size_t>(std::max(0, width - display_width(text))), ' ').append(text);
+}
+
+std::string pad_right(std::string_view text, int width) {
+  return std::string(text).append(static_cast<size_t>(std::max(0, width - display_width(text))), ' ');
+}
+
 std::string fit(std::string_view text, int width) {
   if (display_width(text) <= width) return std::string(text);
   if (width <= 0) return "";

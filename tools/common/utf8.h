@@ -44,6 +44,13 @@ bool width_is_certain(std::string_view text);
 /// The text as grapheme clusters (a letter with its marks), each valid UTF-8.
 std::vector<std::string> graphemes(std::string_view text);
 
+/// The width of the widest; 0 of nothing.
+int widest(const std::vector<std::string>& texts);
+
+/// The text with spaces before it, or behind it, until it takes so many columns; a wider one stays.
+std::string pad_left(std::string_view text, int width);
+std::string pad_right(std::string_view text, int width);
+
 /// The text cut to at most `width` columns, the last of which is then an ellipsis.
 std::string fit(std::string_view text, int width);
 

@@ -59,11 +59,6 @@ std::vector<Column> columns() {
           {"entropy", [](const RaceRow& r) { return text_of(r.entropy, 1, 2); }}};
 }
 
-std::string padded(const std::string& text, int width, bool left) {
-  std::string space(static_cast<size_t>(std::max(0, width - utf8::display_width(text))), ' ');
-  return left ? text + space : space + text;
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> out;
   std::istringstream in(text);
@@ -81,11 +76,7 @@ std::string colour(float weight) {
 // Letters are drawn 11 high; about 6.2 wide each.
 constexpr double kCell = 18, kLetter = 6.2, kGap = 24;
 
-double longest(const std::vector<std::string>& words) {
-  int n = 0;
-  for (const std::string& w : words) n = std::max(n, utf8::display_width(w));
-  return n * kLetter;
-}
+double longest(const std::vector<std::string>& words) { return utf8::widest(words) * kLetter; }
 
 struct Size {
   double left, top, width, height;  // of the words' margins, and of the whole
@@ -193,7 +184,8 @@ std::string race_table(const std::vector<RaceRow>& rows) {
   }
   auto line = [&](auto&& text) {
     std::string out;
-    for (size_t i = 0; i < all.size(); ++i) out += (i ? "  " : "") + padded(text(all[i]), width[i], i == 0);
+    for (size_t i = 0; i < all.size(); ++i)
+      out += i ? "  " + utf8::pad_left(text(all[i]), width[i]) : utf8::pad_right(text(all[i]), width[i]);
     return out + "\n";
   };
   std::string out = line([](const Column& c) { return c.name; });
@@ -269,14 +261,13 @@ std::string race_maps(const std::vector<RaceRow>& rows, int width) {
                                        .header = HeatMapOptions::Header::vertical,
                                        .name_largest = false,
                                        .legend = false}));
-    int w = 0;
-    for (const std::string& line : block) w = std::max(w, utf8::display_width(line));
+    const int w = utf8::widest(block);
     if (!beside.empty() && utf8::display_width(beside[0]) + 3 + w > width) flush();
     const std::string gap = beside.empty() ? "" : "   ",
-                      blank = beside.empty() ? "" : padded("", utf8::display_width(beside[0]), true);
+                      blank = beside.empty() ? "" : utf8::pad_right("", utf8::display_width(beside[0]));
     beside.resize(std::max(beside.size(), block.size()), blank);
     block.resize(beside.size());
-    for (size_t i = 0; i < block.size(); ++i) beside[i] += gap + padded(block[i], w, true);
+    for (size_t i = 0; i < block.size(); ++i) beside[i] += gap + utf8::pad_right(block[i], w);
   }
   flush();
   return out;

@@ -1,7 +1,6 @@
 #include "check_picture.h"
 
 #include <fmt/core.h>
-#include <common/utf8.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,18 +10,10 @@ namespace {
 
 using translator::Background, translator::Color, translator::Shade;
 namespace utf8 = translator::utf8;
+using utf8::pad_left, utf8::pad_right;
 
 constexpr int64_t kMaxRows = 12;    // more are cut off
 constexpr int64_t kSpacedRows = 8;  // up to here there are lines between rows for outlines
-
-std::string spaces(int64_t n) { return std::string(static_cast<size_t>(std::max<int64_t>(n, 0)), ' '); }
-
-std::string pad_left(const std::string& text, int64_t width) {
-  return spaces(width - utf8::display_width(text)) + text;
-}
-std::string pad_right(const std::string& text, int64_t width) {
-  return text + spaces(width - utf8::display_width(text));
-}
 
 // Neighbours of the mixtures among the 256, chosen by eye: the nearest ones wander off to pink and green.
 int index_of_256(bool positive, double share, bool light) {
@@ -236,12 +227,12 @@ class Maps {
   void lines(std::string& out, const std::vector<int>& maps) const {
     const std::string left = "  ";
     int64_t width = map_width(shown_columns_, cell_);
-    std::string blank = spaces(label_width_ + 1);
+    std::string blank = pad_left("", label_width_ + 1);
     const char* titles[] = {"yours", p_.expected_title, "difference"};
     std::string title, axis;
     auto before = [&](int map) { return map == maps.front() ? "" : "   "; };
     for (int map : maps) {
-      title += before(map) + pad_right(titles[map], width);
+      title += before(map) + pad_right(titles[map], static_cast<int>(width));
       axis += before(map);
       for (int64_t c = 0; c < shown_columns_; ++c)
         axis += (any_ ? " " : "") + pad_left(std::to_string(c), cell_ > 5 ? cell_ - 1 : cell_) +

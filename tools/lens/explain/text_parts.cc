@@ -32,9 +32,7 @@ std::string signed_cell(double x, double scale, bool colors) {
 
 // The name of a word at the left of 24 columns, cut where it is longer.
 std::string cell_of(const std::string& word) {
-  std::string fitted = translator::utf8::fit(printable(word), 23);
-  const int space = 24 - translator::utf8::display_width(fitted);
-  return fitted + std::string(static_cast<size_t>(space), ' ');
+  return translator::utf8::pad_right(translator::utf8::fit(printable(word), 23), 24);
 }
 
 }  // namespace
@@ -42,9 +40,7 @@ std::string cell_of(const std::string& word) {
 std::string paragraph(const std::string& text) { return translator::utf8::wrapped(text, 80); }
 
 std::string padded(const std::string& word, int width) {
-  std::string fitted = translator::utf8::fit(printable(word), width);
-  int space = std::max(0, width - translator::utf8::display_width(fitted));
-  return std::string(static_cast<size_t>(space), ' ') + fitted;
+  return translator::utf8::pad_left(translator::utf8::fit(printable(word), width), width);
 }
 
 std::string signed_map(const std::vector<std::vector<double>>& rows,

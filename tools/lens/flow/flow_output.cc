@@ -13,7 +13,7 @@
 namespace lens {
 namespace {
 
-using translator::utf8::display_width, translator::utf8::fit, translator::utf8::wrapped;
+using translator::utf8::fit, translator::utf8::wrapped;
 
 // "word 1 gets 1/300000 of word 30: 10^-5.5 (10^-6.8 to 10^-4.9)"
 std::string factor(const FlowResult& r, const FlowLine& l, size_t j, const char* unit) {
@@ -39,14 +39,12 @@ std::string map_text(const FlowResult& r, const FlowTitles& titles) {
       "\n" + paragraph(fmt::format(
                  "|dL_t/dh_j| of each target word's loss alone, both on one log scale, {} ▁ to {} █{}",
                  power(range.low), power(range.high), r.source.empty() ? ", median" : ""));
-  int width = 2;
-  for (const std::string& word : r.target) width = std::max(width, display_width(word));
-  width = std::min(width, 14);
+  const int width = std::clamp(translator::utf8::widest(r.target), 2, 14);
   for (auto [name, line] : {std::pair(lines.first, &r.without), std::pair(lines.second, &r.with)})
     for (size_t t = 0; t < line->map.size(); ++t) {
-      std::string label = r.target.empty() ? std::to_string(t + 1) : fit(r.target[t], width);
-      std::string space(static_cast<size_t>(width - display_width(label)), ' ');
-      out += fmt::format("  {:<8} {}{}  {}\n", t ? "" : name, space, label, blocks(line->map[t], range));
+      const std::string label = r.target.empty() ? std::to_string(t + 1) : fit(r.target[t], width);
+      out += fmt::format("  {:<8} {}  {}\n", t ? "" : name, translator::utf8::pad_left(label, width),
+                         blocks(line->map[t], range));
     }
   return out;
 }
