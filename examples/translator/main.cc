@@ -16,6 +16,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <tuple>
 #include <variant>
 
 #include <gradus/nn/attention/attention.h>
@@ -86,7 +87,7 @@ std::string list_attentions() {
   return out + fmt::format("  {:<26} {}", "none", "no attention: one vector for the whole source");
 }
 
-void add_corpus_command(const Command& app, CorpusCommand& o, int& exit_code) {
+void add_command(const Command& app, CorpusCommand& o, int& exit_code) {
   Command c = app.add_command("corpus", "Write the embedded English-French sentences, made by a grammar");
   c.option("--split", o.split,
            "train, valid or test: no sentence is in two of them, whatever the seed and the lengths")
@@ -119,7 +120,7 @@ void add_data_options(const Command& c, TrainCommand& o) {
   add(c, o.token_fields());
 }
 
-void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
+void add_command(const Command& app, TrainCommand& o, int& exit_code) {
   o.train.out = "model";
   Command c = app.add_command("train", "Train a model; without arguments on the embedded corpus");
   add_data_options(c, o);
@@ -162,7 +163,7 @@ void add_train_command(const Command& app, TrainCommand& o, int& exit_code) {
   });
 }
 
-void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) {
+void add_command(const Command& app, CompareCommand& o, int& exit_code) {
   TrainCommand& t = o.train;
   o.attentions = {"none",     "uniform", "bahdanau", "dot",       "general", "concat",
                   "location", "local-m", "local-p",  "multihead", "oracle",  "transformer"};
@@ -195,7 +196,7 @@ void add_compare_command(const Command& app, CompareCommand& o, int& exit_code) 
   });
 }
 
-void add_translate_command(const Command& app, TranslateCommand& o, int& exit_code) {
+void add_command(const Command& app, TranslateCommand& o, int& exit_code) {
   Command c = app.add_command("translate", "Translate a sentence, stdin line by line, or at a prompt");
   add_models(c, o.model, o.ensemble, o.int8, o.least_mass);
   c.option("sentence", o.sentence, "What to translate (default: stdin)");
@@ -238,7 +239,7 @@ void add_translate_command(const Command& app, TranslateCommand& o, int& exit_co
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
-void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code) {
+void add_command(const Command& app, EvaluateCommand& o, int& exit_code) {
   Command c = app.add_command("evaluate",
                               "Perplexity, BLEU, chrF, exact match and alignment error on sentence pairs");
   add_models(c, o.model, o.ensemble, o.int8, o.least_mass);
@@ -263,7 +264,7 @@ void add_evaluate_command(const Command& app, EvaluateCommand& o, int& exit_code
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
-void add_average_command(const Command& app, AverageCommand& o, int& exit_code) {
+void add_command(const Command& app, AverageCommand& o, int& exit_code) {
   Command c = app.add_command("average", "The mean of the weights of several models of one run: one model");
   c.option("models", o.models, "Model directories, such as those that train --keep leaves in DIR/kept")
       .required()
@@ -273,7 +274,7 @@ void add_average_command(const Command& app, AverageCommand& o, int& exit_code) 
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
-void add_quantize_command(const Command& app, QuantizeCommand& o, int& exit_code) {
+void add_command(const Command& app, QuantizeCommand& o, int& exit_code) {
   Command c = app.add_command("quantize", "Write a model with weights in 8 bits: a quarter of the size");
   c.option("model", o.model, "Model directory").required().type_name("DIR");
   c.option("out", o.out, "Model directory to write").required().type_name("OUT");
@@ -281,7 +282,7 @@ void add_quantize_command(const Command& app, QuantizeCommand& o, int& exit_code
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
-void add_score_command(const Command& app, ScoreCommand& o, int& exit_code) {
+void add_command(const Command& app, ScoreCommand& o, int& exit_code) {
   Command c = app.add_command("score", "Log probability and perplexity of given pairs, a line each");
   c.option("model", o.model, "Model directory").required().type_name("DIR");
   add_given_pairs(c, o.given).file.required();
@@ -297,7 +298,7 @@ void add_score_command(const Command& app, ScoreCommand& o, int& exit_code) {
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
-void add_diff_command(const Command& app, DiffCommand& o, int& exit_code) {
+void add_command(const Command& app, DiffCommand& o, int& exit_code) {
   Command c =
       app.add_command("diff", "Two systems on the same pairs: where one is better, and whether by chance");
   add_diff_options(c, o);
@@ -308,7 +309,7 @@ void add_diff_command(const Command& app, DiffCommand& o, int& exit_code) {
   c.callback([&o, &exit_code] { exit_code = run(o); });
 }
 
-void add_doctor_command(const Command& app, DoctorCommand& o, int& exit_code) {
+void add_command(const Command& app, DoctorCommand& o, int& exit_code) {
   Command c =
       app.add_command("doctor", "What is wrong with a file of pairs, and what training on it will take");
   auto pairs = file(c, "pairs", o.pairs, "TSV: source, target; - is stdin");
@@ -336,7 +337,7 @@ void add_doctor_command(const Command& app, DoctorCommand& o, int& exit_code) {
   });
 }
 
-void add_replay_command(const Command& app, ReplayCommand& o, int& exit_code) {
+void add_command(const Command& app, ReplayCommand& o, int& exit_code) {
   Command c = app.add_command("replay", "Run the step again at which train --check-finite stopped");
   c.option("bundle", o.bundle, "Directory that the training named").required().type_name("DIR");
   c.flag("--all", o.all, "All sentences of the batch, not only five");
@@ -354,28 +355,10 @@ int run_program(int argc, char** argv) {
       "Exit status: 0 done, 1 bad data or a file that cannot be read or written, 2 wrong usage, 130 "
       "interrupted.\n`translator COMMAND --help` tells more.");
   int exit_code = 0;
-  CorpusCommand corpus;
-  TrainCommand train;
-  CompareCommand compare;
-  TranslateCommand translate;
-  EvaluateCommand evaluate;
-  AverageCommand average;
-  QuantizeCommand quantize;
-  ScoreCommand score;
-  DiffCommand diff;
-  DoctorCommand doctor;
-  ReplayCommand replay;
-  add_corpus_command(app, corpus, exit_code);
-  add_train_command(app, train, exit_code);
-  add_compare_command(app, compare, exit_code);
-  add_translate_command(app, translate, exit_code);
-  add_evaluate_command(app, evaluate, exit_code);
-  add_average_command(app, average, exit_code);
-  add_quantize_command(app, quantize, exit_code);
-  add_score_command(app, score, exit_code);
-  add_diff_command(app, diff, exit_code);
-  add_doctor_command(app, doctor, exit_code);
-  add_replay_command(app, replay, exit_code);
+  std::tuple<CorpusCommand, TrainCommand, CompareCommand, TranslateCommand, EvaluateCommand, AverageCommand,
+             QuantizeCommand, ScoreCommand, DiffCommand, DoctorCommand, ReplayCommand>
+      commands;
+  std::apply([&](auto&... command) { (add_command(app, command, exit_code), ...); }, commands);
   if (!app.parse(argc, argv)) exit_code = app.report();
   return app.end(exit_code);
 }
