@@ -1,6 +1,5 @@
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -79,6 +78,8 @@ struct ExplainJson {
   /// with the value and score paths' gradients in full, not only their norms
   bool paths = true;
 };
+/// How a trace of this kind begins: what it is of.
+json trace_of(const char* kind, const Subject& subject, const json& model);
 /// The trace that docs/trace-schema.md describes, of kind "explain".
 json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace,
              const ExplainJson& options);
@@ -95,6 +96,10 @@ json output_json(const translator::Model& model, const std::vector<gradus::Tenso
                  const std::vector<int32_t>& targets, const gradus::Var& weight, const gradus::Var& bias);
 
 struct ExplainOptions;
+/// What the command writes: for a page, or as JSON in full.
+ExplainJson json_for(const ExplainOptions& options);
+/// "5 source words, 6 target words, 812 numbers checked ..."
+std::string checked(const Subject& subject, size_t checks, double worst, double seconds);
 /// The command for a Transformer.
 int explain_transformer(const ExplainOptions& options, const Subject& subject);
 

@@ -12,7 +12,6 @@
 #include "explain.h"
 #include "transformer/output.h"
 #include "jobs.h"
-#include <common/json_text.h>
 
 namespace lens {
 
@@ -95,6 +94,19 @@ void refuse_parts(const ExplainOptions& o) {
 
 }  // namespace
 
+ExplainJson json_for(const ExplainOptions& o) {
+  return {
+      .digits = o.json ? 17 : 6, .packed = !o.json, .units = o.units, .what_if = !o.json, .paths = o.json};
+}
+
+std::string checked(const Subject& subject, size_t checks, double worst, double seconds) {
+  return fmt::format(
+      "{0} source {2}, {1} target {2}, {3} numbers checked by finite differences, worst relative error "
+      "{4:.1e}; {5:.1f} s",
+      subject.source.pieces.size(), subject.target.pieces.size(), subject.model.config.tokens(), checks,
+      worst, seconds);
+}
+
 int explain(const ExplainOptions& o) {
   Stopwatch watch;
   Subject subject = subject_of(o);
@@ -102,19 +114,11 @@ int explain(const ExplainOptions& o) {
   refuse_parts(o);
   Dissection d = subject.dissect();
   SentenceTrace trace = trace_sentence(d, step_of(o, subject), kChecks);
-  ExplainJson options{
-      .digits = o.json ? 17 : 6, .packed = !o.json, .units = o.units, .what_if = !o.json, .paths = o.json};
   if (o.text)
     fmt::print("{}", explain_text(subject, d, trace, translator::terminal_style(1)));
-  else if (json data = to_json(subject, d, trace, options); o.json)
-    write_file(o.out, json_text::dump(data) + "\n");
   else
-    write_page(
-        o.out, "explain", data,
-        fmt::format("{0} source {2}, {1} target {2}, {3} numbers checked by finite differences, worst "
-                    "relative error {4:.1e}; {5:.1f} s",
-                    subject.source.pieces.size(), subject.target.pieces.size(), subject.model.config.tokens(),
-                    trace.checks.size(), trace.worst(), watch.seconds()));
+    write_trace(o.json, o.out, "explain", to_json(subject, d, trace, json_for(o)),
+                checked(subject, trace.checks.size(), trace.worst(), watch.seconds()));
   return verdict("a gradient and finite differences differ", trace.worst());
 }
 

@@ -163,27 +163,32 @@ int32_t choice(const Tensor& z) {
   return best;
 }
 
+json trace_of(const char* kind, const Subject& subject, const json& model) {
+  json unknown = json::array();
+  for (int32_t id : subject.source_ids) unknown.push_back(id == gradus::nn::kUnk);
+  return {{"format", "gradus-lens-trace"},
+          {"version", 1},
+          {"kind", kind},
+          {"model", model},
+          {"source", subject.source.pieces},
+          {"target", subject.target.pieces},
+          {"has_reference", subject.has_reference},
+          {"source_unknown", unknown}};
+}
+
 json to_json(const Subject& subject, const Dissection& d, const SentenceTrace& trace, const ExplainJson& o) {
   Writer write{subject, d, trace, o};
   Numbers grids{o.digits, o.packed ? 4 : 0};
-  json unknown = json::array(), steps = json::array();
-  for (int32_t id : subject.source_ids) unknown.push_back(id == gradus::nn::kUnk);
+  json steps = json::array();
   for (size_t t = 0; t < trace.steps.size(); ++t) steps.push_back(write.step(t));
-  json out = {{"format", "gradus-lens-trace"},
-              {"version", 1},
-              {"kind", "explain"},
-              {"model", write.model()},
-              {"source", subject.source.pieces},
-              {"target", subject.target.pieces},
-              {"has_reference", subject.has_reference},
-              {"source_unknown", unknown},
-              {"show", {{"step", trace.shown}}},
+  json out = trace_of("explain", subject, write.model());
+  out.update({{"show", {{"step", trace.shown}}},
               {"stations", station_names(d)},
               {"annotations", grids.grid(trace.reading.annotations.value(), o.units)},
               {"keys", grids.grid(trace.steps[0].attending.keys.value(), o.units)},
               {"steps", steps},
               {"checks", write.summary()},
-              {"what_if", o.what_if ? what_if_json(subject, d, trace) : json(nullptr)}};
+              {"what_if", o.what_if ? what_if_json(subject, d, trace) : json(nullptr)}});
   add_pieces(out, subject);
   if (!out.contains("words")) return out;
   json paths = json::array();

@@ -8,7 +8,6 @@
 #include "commands.h"
 #include "graph.h"
 #include "jobs.h"
-#include <common/json_text.h>
 
 namespace lens {
 namespace {
@@ -64,16 +63,14 @@ int graph(const GraphOptions& o) {
   if (!o.dot.empty()) write_file(o.dot, graph_dot(subject, g, o.operations));
   if (o.text)
     fmt::print("{}", translator::utf8::printable_lines(graph_text(subject, g)));
-  else if (json data = graph_json(subject, g, count, worst, o.json ? 17 : 5); o.json)
-    write_file(o.out, json_text::dump(data) + "\n");
   else {
     const auto& edges = g.trace.edges;
     const auto between = std::count_if(edges.begin(), edges.end(), [&in = g.module_of](const auto& e) {
       return in.count(e.from) && in.count(e.to);
     });
-    write_page(o.out, "graph", data,
-               fmt::format("{} operations, {} edges between them; {:.1f} s", g.module_of.size(), between,
-                           watch.seconds()));
+    write_trace(o.json, o.out, "graph", graph_json(subject, g, count, worst, o.json ? 17 : 5),
+                fmt::format("{} operations, {} edges between them; {:.1f} s", g.module_of.size(), between,
+                            watch.seconds()));
   }
   int differs = verdict("a gradient and finite differences differ", worst);  // as the page's badge
   return std::max(differs, verdict("a gradient and what the edges bring differ", g.sum_residual, 1e-10));

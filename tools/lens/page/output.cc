@@ -165,4 +165,10 @@ void write_page(const std::string& path, const std::string& name, const json& da
   if (path != "-") translator::tell("{}: {}, {} KB\n", path, about, page.size() / 1000);
 }
 
+void write_trace(bool as_json, const std::string& path, const std::string& name, const json& data,
+                 const std::string& about) {
+  if (as_json) return write_file(path, json_text::dump(data) + "\n");
+  write_page(path, name, data, about);
+}
+
 }  // namespace lens

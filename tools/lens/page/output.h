@@ -59,5 +59,8 @@ std::string reason(const gradus::Error& e);
 void write_file(const std::string& path, const std::string& text);
 /// Writes the page `name`, and if that is a file a line to stderr: "FILE: about, 12 KB".
 void write_page(const std::string& path, const std::string& name, const json& data, const std::string& about);
+/// The same, or as JSON the data alone.
+void write_trace(bool as_json, const std::string& path, const std::string& name, const json& data,
+                 const std::string& about);
 
 }  // namespace lens

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include <common/json_text.h>
 #include <common/terminal.h>
 
 #include "jobs.h"
@@ -74,20 +73,9 @@ int explain_transformer(const ExplainOptions& o, const Subject& subject) {
   const tf::Explained x{subject, d, trace};
   if (o.text)
     fmt::print("{}", tf::text_of(x, translator::terminal_style(1)));
-  else if (json data = tf::to_json(x, {.digits = o.json ? 17 : 6,
-                                       .packed = !o.json,
-                                       .units = o.units,
-                                       .what_if = !o.json,
-                                       .paths = o.json});
-           o.json)
-    write_file(o.out, json_text::dump(data) + "\n");
   else
-    write_page(
-        o.out, "transformer", data,
-        fmt::format("{0} source {2}, {1} target {2}, {3} numbers checked by finite differences, worst "
-                    "relative error {4:.1e}; {5:.1f} s",
-                    subject.source.pieces.size(), subject.target.pieces.size(), subject.model.config.tokens(),
-                    trace.checks.size(), trace.worst(), watch.seconds()));
+    write_trace(o.json, o.out, "transformer", tf::to_json(x, json_for(o)),
+                checked(subject, trace.checks.size(), trace.worst(), watch.seconds()));
   return verdict("a gradient and finite differences differ", trace.worst());
 }
 

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include <fmt/core.h>
 #include <gradus/ops.h>
 
 #include "norms.h"
@@ -301,20 +300,12 @@ struct Writer {
 json to_json(const Explained& x, const ExplainJson& options) {
   const Trace& trace = x.trace;
   Writer write{x, options};
-  json unknown = json::array(), parts = json::array(), steps = json::array();
-  for (int32_t id : x.subject.source_ids) unknown.push_back(id == gradus::nn::kUnk);
+  json parts = json::array(), steps = json::array();
   for (size_t p = 0; p < trace.run.parts.size(); ++p) parts.push_back(write.part(p));
   for (size_t t = 0; t < trace.steps.size(); ++t) steps.push_back(write.step(t));
   const Spot most = strongest(trace, trace.shown);
-  json out = {{"format", "gradus-lens-trace"},
-              {"version", 1},
-              {"kind", "explain-transformer"},
-              {"model", write.model()},
-              {"source", x.subject.source.pieces},
-              {"target", x.subject.target.pieces},
-              {"has_reference", x.subject.has_reference},
-              {"source_unknown", unknown},
-              {"show",
+  json out = trace_of("explain-transformer", x.subject, write.model());
+  out.update({{"show",
                {{"step", trace.shown},
                 {"part", trace.spot.part},
                 {"head", trace.spot.head < 0 ? json(nullptr) : json(trace.spot.head)},
@@ -332,7 +323,7 @@ json to_json(const Explained& x, const ExplainJson& options) {
                 {"score_sum", write.number(trace.score_sum)},
                 {"identity_residual", write.number(trace.identity_residual)},
                 {"norm_residual", write.number(trace.norm_residual)}}},
-              {"what_if", options.what_if ? what_if_json(x) : json(nullptr)}};
+              {"what_if", options.what_if ? what_if_json(x) : json(nullptr)}});
   write.add_words(out);
   return out;
 }
