@@ -1,7 +1,5 @@
 // The exercises about what stands around the attention in a Transformer's layer: heads, norm, residual.
 
-#include <gradus/numeric.h>
-#include <gradus/ops.h>
 #include <lens/lesson.h>
 
 #include <cmath>
@@ -257,6 +255,10 @@ Var through(const In& in, const Stations& s = {}) {
   return linear(s.squash(linear(s.norm(in[0]), in[1])), in[2]);
 }
 Var block_by(const In& in, const Stations& s = {}) { return in[0] + through(in, s); }
+template <NormSlip slip>
+Var block_with(const In& in) {
+  return block_by(in, {.norm = [](const Var& x) { return normed_with(plain(x), slip); }});
+}
 // W1 is given the gradient of a product with x, where it was multiplied with n.
 Var block_of_x(const In& in) {
   Var n = plain_norm(in[0]);
@@ -295,25 +297,15 @@ const Exercise kResidual{
       }},
      {"mean and sigma held fixed",
       "dn is divided by sigma and no more: subtract mean(dn) and n mean(dn n) first.",
-      [](auto& in) {
-        return block_by(in,
-                        {.norm = [](const Var& x) { return normed_with(plain(x), NormSlip::sigma_fixed); }});
-      }},
+      block_with<NormSlip::sigma_fixed>},
      {"first mean missing",
       "In the norm's backward mean(dn) is missing: (dn - mean(dn) - n mean(dn n)) / sigma.",
-      [](auto& in) {
-        return block_by(in, {.norm = [](const Var& x) { return normed_with(plain(x), NormSlip::no_first); }});
-      }},
+      block_with<NormSlip::no_first>},
      {"second mean missing",
       "In the norm's backward n mean(dn n) is missing: (dn - mean(dn) - n mean(dn n)) / sigma.",
-      [](auto& in) {
-        return block_by(in,
-                        {.norm = [](const Var& x) { return normed_with(plain(x), NormSlip::no_second); }});
-      }},
+      block_with<NormSlip::no_second>},
      {"1 / sigma forgotten", "The norm's bracket is right, and is not divided by sigma.",
-      [](auto& in) {
-        return block_by(in, {.norm = [](const Var& x) { return normed_with(plain(x), NormSlip::no_sigma); }});
-      }},
+      block_with<NormSlip::no_sigma>},
      {"input for output", "dW1 is made of x. What W1 was multiplied with is n, the norm of x.", block_of_x}}};
 
 }  // namespace
