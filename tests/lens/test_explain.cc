@@ -11,6 +11,7 @@
 #include "../show_json.h"
 #include "sentence/sentence.h"
 #include "commands.h"
+#include "norms.h"
 #include "page/schema.h"
 #include "subjects.h"
 
@@ -110,12 +111,6 @@ std::string name(const Small& s) {
           : s.reverse     ? " in reverse"
                           : " one direction") +
          (s.layer_norm ? " layer norm" : "") + " layers " + std::to_string(s.layers);
-}
-
-double largest(const Tensor& t) {
-  double m = 0;
-  for (double x : t.to_vector()) m = worse(m, std::abs(x));
-  return m;
 }
 
 }  // namespace

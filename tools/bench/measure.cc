@@ -10,13 +10,6 @@
 #include <cstdio>
 
 namespace bench {
-double median(std::vector<double> x) {
-  if (x.empty()) return 0;
-  std::sort(x.begin(), x.end());
-  size_t n = x.size();
-  return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
-
 double quantile(std::vector<double> x, double q) {
   if (x.empty()) return 0;
   std::sort(x.begin(), x.end());

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <common/spread.h>
+
 namespace bench {
 
 /// Milliseconds since it was made, or since the last lap.
@@ -22,7 +24,7 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-double median(std::vector<double> x);
+using translator::median;
 /// Entry floor(q n) of the sorted numbers, from the upper end for q > 0.5: the peer's p10 and p90.
 double quantile(std::vector<double> x, double q);
 /// To so many digits behind the point.

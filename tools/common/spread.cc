@@ -1,5 +1,8 @@
 #include <common/spread.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 
 namespace translator {
@@ -12,6 +15,13 @@ Spread spread_of(const std::vector<double>& values) {
   for (double v : values) squares += (v - s.mean) * (v - s.mean);
   if (s.count > 1) s.deviation = std::sqrt(squares / (n - 1));
   return s;
+}
+
+double median(std::vector<double> x) {
+  if (x.empty()) return 0;
+  std::sort(x.begin(), x.end());
+  const size_t n = x.size();
+  return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
 std::string text_of(const Spread& spread, double factor, int digits) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,6 +12,9 @@ struct Spread {
   int64_t count = 0;
 };
 Spread spread_of(const std::vector<double>& values);
+
+/// 0 of nothing.
+double median(std::vector<double> values);
 
 /// `12.5 ± 0.3`, both times `factor`; without a deviation where there is one value, `-` where there is none.
 std::string text_of(const Spread& spread, double factor, int digits);

@@ -3,9 +3,20 @@
 #include <cmath>
 #include <vector>
 
+#include <gradus/numeric.h>
 #include <gradus/tensor.h>
 
 namespace lens {
+
+/// Adds x to a sum; what is undefined is 0.
+inline void add_to(gradus::Tensor& sum, const gradus::Tensor& x) {
+  if (x.defined()) sum = sum.defined() ? gradus::zip(sum, x, [](auto a, auto b) { return a + b; }) : x;
+}
+inline gradus::Tensor sum_of(const std::vector<gradus::Tensor>& all) {
+  gradus::Tensor out;
+  for (const gradus::Tensor& x : all) add_to(out, x);
+  return out;
+}
 
 /// The length of all numbers of a tensor; 0 where it is undefined.
 inline double norm(const gradus::Tensor& x) {
@@ -13,6 +24,13 @@ inline double norm(const gradus::Tensor& x) {
   if (x.defined())
     for (double v : x.to_vector()) sum += v * v;
   return std::sqrt(sum);
+}
+
+/// The largest of a tensor's numbers by size; NaN where one is.
+inline double largest(const gradus::Tensor& x) {
+  double most = 0;
+  for (double v : x.to_vector()) most = gradus::worse(most, std::abs(v));
+  return most;
 }
 
 /// The lengths of a matrix's rows.

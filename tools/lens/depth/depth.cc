@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include <common/spread.h>
 #include <gradus/differences.h>
 #include <gradus/nn/init.h>
 #include <gradus/numeric.h>
@@ -68,12 +70,9 @@ Difference slope_of(const Function& f) {
 std::vector<double> losses_from(const DepthStack& stack, size_t l, Var x,
                                 const std::vector<int32_t>& target) {
   for (; l < stack.encoder.layers.size(); ++l) x = stack.layer(l, x);
-  Tensor logits = stack.logits(x).value();
-  const int64_t T = logits.size(0), B = logits.size(1);
-  std::vector<double> out(static_cast<size_t>(B));
-  for (int64_t t = 0; t < T; ++t)
-    for (int64_t b = 0; b < B; ++b)
-      out[static_cast<size_t>(b)] += exact_loss(logits.row(t).row(b), target[static_cast<size_t>(t)]);
+  std::vector<double> out;
+  for (const auto& losses : exact_losses(stack.logits(x).value(), target))
+    out.push_back(std::accumulate(losses.begin(), losses.end(), 0.0));
   return out;
 }
 
@@ -103,7 +102,7 @@ DepthLine line_of(const std::vector<std::vector<double>>& lengths) {
   auto summary = [&](auto&& number, double& middle, double& low, double& high) {
     std::vector<double> logs;
     for (const auto& seed : lengths) logs.push_back(std::log10(number(seed)));
-    middle = median_of(logs);
+    middle = translator::median(logs);
     low = *std::min_element(logs.begin(), logs.end());
     high = *std::max_element(logs.begin(), logs.end());
   };
@@ -240,7 +239,7 @@ DepthResult measure_depth(const DepthKind& kind, const DepthSizes& sizes, int se
   }
   out.states = line_of(states);
   out.weights = line_of(weights);
-  for (const auto& layer : spreads) out.apart.push_back(median_of(layer));
+  for (const auto& layer : spreads) out.apart.push_back(translator::median(layer));
   return out;
 }
 

@@ -5,13 +5,15 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include <gradus/nn/init.h>
 #include <gradus/numeric.h>
 #include <gradus/ops.h>
 
+#include <common/spread.h>
+
 #include "commands.h"
+#include "flow_check.h"
 #include "norms.h"
 #include "sentence/dissection.h"
 #include "sentence/sentence.h"
@@ -71,10 +73,7 @@ FlowGradients without_attention(const nn::Seq2Seq& network, FlowMode mode, const
     r.encoded.annotations = states + stop_gradient(r.annotations - states);
   }
   int64_t T = static_cast<int64_t>(target.size());
-  std::vector<int32_t> in = target;
-  in.insert(in.begin(), nn::kBos);
-  in.pop_back();
-  Var readout = network.decoder->teacher_forced(Tensor::from_ids({T, 1}, in), r.encoded).readout;
+  Var readout = network.decoder->teacher_forced(batch_of(source, target).target_in, r.encoded).readout;
   Var logits = network.output(reshape(readout, {T, readout.size(-1)}));
   FlowGradients out;
   for (int64_t t = 0; t < T; ++t) {
@@ -88,42 +87,44 @@ FlowGradients without_attention(const nn::Seq2Seq& network, FlowMode mode, const
   return out;
 }
 
-// What was measured on pairs of sentences, and checked.
-struct Measured {
-  std::vector<Flow> with, without;
-  FlowChecks checks;
+// A network with attention, and one without; nullptr: the same with its short cut cut.
+void measure(Measured& measured, const nn::Seq2Seq& attentive, const nn::Seq2Seq* plain,
+             const std::vector<int32_t>& source, const std::vector<int32_t>& target, size_t checked) {
+  auto add = [&](std::vector<Flow>& to, const nn::Seq2Seq& network, FlowMode mode) {
+    FlowGradients g = flow_gradients(network, mode, source, target);
+    if (checked > 0)
+      measured.checks.add(check_flow(network, mode, source, target, g, spread(source.size(), checked)));
+    to.push_back(measured.lengths(g));
+  };
+  add(measured.with, attentive, FlowMode::with);
+  plain ? add(measured.without, *plain, FlowMode::without) : add(measured.without, attentive, FlowMode::cut);
+}
 
-  // A network with attention, and one without; nullptr: the same with its short cut cut.
-  void add(const nn::Seq2Seq& attentive, const nn::Seq2Seq* plain, const std::vector<int32_t>& source,
-           const std::vector<int32_t>& target, size_t checked, const Subject* by_word = nullptr) {
-    auto measure = [&](const nn::Seq2Seq& network, FlowMode mode) {
-      FlowGradients g = flow_gradients(network, mode, source, target);
-      std::vector<size_t> words = spread(source.size(), checked);
-      if (checked > 0) checks.add(check_flow(network, mode, source, target, g, words));
-      return lengths_of(by_word ? by_words(g, by_word->source.word_of, by_word->target.word_of) : g);
-    };
-    with.push_back(measure(attentive, FlowMode::with));
-    without.push_back(plain ? measure(*plain, FlowMode::without) : measure(attentive, FlowMode::cut));
-  }
+FlowResult result_of(const Measured& measured, const nn::Seq2SeqConfig& config, const char* weights,
+                     int64_t length) {
+  return measured.result({.weights = weights,
+                          .cell = nn::cell_name(config.rnn.cell),
+                          .bidirectional = config.bidirectional(),
+                          .length = length});
+}
 
-  FlowResult result(const nn::Seq2SeqConfig& config, const char* weights, int64_t length) const {
-    return {.weights = weights,
-            .cell = nn::cell_name(config.rnn.cell),
-            .bidirectional = config.bidirectional(),
-            .length = length,
-            .with = summarize(with),
-            .without = summarize(without),
-            .checks = checks};
-  }
-};
-
-}  // namespace
-
+// Words of a vocabulary, none of its special ones.
 std::vector<int32_t> random_words(int64_t count, int64_t vocabulary, Rng& rng) {
   std::vector<int32_t> out;
   for (int64_t i = 0; i < count; ++i)
     out.push_back(static_cast<int32_t>(nn::kEos + 1 + rng.below(vocabulary - nn::kEos - 1)));
   return out;
+}
+
+}  // namespace
+
+std::vector<int32_t> with_end(std::vector<int32_t> words) {
+  words.push_back(nn::kEos);
+  return words;
+}
+
+std::vector<int32_t> random_sentence(int64_t length, int64_t vocabulary, Rng& rng) {
+  return with_end(random_words(length - 1, vocabulary, rng));
 }
 
 size_t words_to_check(const FlowAsked& asked, int seed, size_t length) {
@@ -137,24 +138,13 @@ std::vector<size_t> spread(size_t count, size_t most) {
   return out;
 }
 
-double median_of(std::vector<double> x) {
-  std::sort(x.begin(), x.end());
-  size_t n = x.size();
-  return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
-}
-
 FlowGradients flow_gradients(const nn::Seq2Seq& network, FlowMode mode, const std::vector<int32_t>& source,
                              const std::vector<int32_t>& target) {
   return mode == FlowMode::with ? with_attention(network, source, target)
                                 : without_attention(network, mode, source, target);
 }
 
-Tensor FlowGradients::whole() const {
-  Tensor out = steps.at(0).clone();
-  for (size_t t = 1; t < steps.size(); ++t)
-    for (int64_t i = 0; i < out.numel(); ++i) out.f64()[i] += steps[t].f64()[i];
-  return out;
-}
+Tensor FlowGradients::whole() const { return sum_of(steps); }
 
 FlowGradients by_words(const FlowGradients& pieces, const std::vector<int32_t>& source_word_of,
                        const std::vector<int32_t>& target_word_of) {
@@ -162,7 +152,7 @@ FlowGradients by_words(const FlowGradients& pieces, const std::vector<int32_t>& 
   for (size_t t = 0; t < pieces.steps.size(); ++t) {
     Tensor rows = rows_of_words(pieces.steps[t], source_word_of);
     if (t > 0 && target_word_of[t] == target_word_of[t - 1]) {
-      out.steps.back() = zip(out.steps.back(), rows, [](auto a, auto b) { return a + b; });
+      add_to(out.steps.back(), rows);
       out.losses.back() += pieces.losses[t];
     } else {
       out.steps.push_back(rows);
@@ -195,7 +185,7 @@ FlowLine summarize(const std::vector<Flow>& flows) {
   };
   for (size_t j = 0; j < S; ++j) {
     std::vector<double> logs = logs_of([&](const Flow& f) { return f.full[j] / f.full[S - 1]; });
-    out.median.push_back(median_of(logs));
+    out.median.push_back(translator::median(logs));
     out.low.push_back(*std::min_element(logs.begin(), logs.end()));
     out.high.push_back(*std::max_element(logs.begin(), logs.end()));
     if (flows[0].value.empty()) continue;
@@ -213,9 +203,24 @@ FlowLine summarize(const std::vector<Flow>& flows) {
   for (size_t t = 0; t < T; ++t) {
     out.map.emplace_back();
     for (size_t j = 0; j < S; ++j)
-      out.map.back().push_back(median_of(logs_of([&](const Flow& f) { return f.steps[t][j]; })));
+      out.map.back().push_back(translator::median(logs_of([&](const Flow& f) { return f.steps[t][j]; })));
   }
   return out;
+}
+
+Flow Measured::lengths(const FlowGradients& g) const {
+  return lengths_of(by_word ? by_words(g, by_word->source.word_of, by_word->target.word_of) : g);
+}
+
+FlowResult Measured::result(FlowResult about) const {
+  about.with = summarize(with);
+  about.without = summarize(without);
+  about.checks = checks;
+  if (!by_word) return about;
+  about.length = static_cast<int64_t>(by_word->source.words.size());
+  about.source = by_word->source.words;
+  about.target = by_word->target.words;
+  return about;
 }
 
 // ---- networks ----
@@ -299,12 +304,11 @@ FlowResult flow_fresh(const nn::Seq2SeqConfig& config, int64_t length, const Flo
     };
     nn::Seq2Seq attentive = made(config.attention, 1), plain = made("none", 2);
     Rng draw = rng.split(3);
-    std::vector<int32_t> source = random_words(length, config.source_vocabulary, draw);
-    std::vector<int32_t> target = random_words(asked.steps, config.target_vocabulary, draw);
-    target.back() = nn::kEos;
-    measured.add(attentive, &plain, source, target, words_to_check(asked, seed, source.size()));
+    const std::vector<int32_t> source = random_words(length, config.source_vocabulary, draw),
+                               target = random_sentence(asked.steps, config.target_vocabulary, draw);
+    measure(measured, attentive, &plain, source, target, words_to_check(asked, seed, source.size()));
   }
-  return measured.result(config, "fresh", length);
+  return result_of(measured, config, "fresh", length);
 }
 
 FlowResult flow_trained(const nn::Seq2Seq& network, const nn::Seq2Seq* without, int64_t length,
@@ -312,25 +316,18 @@ FlowResult flow_trained(const nn::Seq2Seq& network, const nn::Seq2Seq* without, 
   Measured measured;
   for (int seed = 1; seed <= asked.seeds; ++seed) {
     Rng draw(static_cast<uint64_t>(seed));
-    std::vector<int32_t> source = random_words(length - 1, network.config.source_vocabulary, draw);
-    std::vector<int32_t> target = random_words(asked.steps, network.config.target_vocabulary, draw);
-    source.push_back(nn::kEos);
-    target.back() = nn::kEos;
-    measured.add(network, without, source, target, words_to_check(asked, seed, source.size()));
+    const std::vector<int32_t> source = random_sentence(length, network.config.source_vocabulary, draw),
+                               target = random_sentence(asked.steps, network.config.target_vocabulary, draw);
+    measure(measured, network, without, source, target, words_to_check(asked, seed, source.size()));
   }
-  return measured.result(network.config, "trained", length);
+  return result_of(measured, network.config, "trained", length);
 }
 
 FlowResult flow_sentence(const Subject& subject, const nn::Seq2Seq* without) {
-  Measured measured;
-  std::vector<int32_t> target = subject.target_ids;
-  target.push_back(nn::kEos);
-  measured.add(subject.network(), without, subject.source_ids, target, subject.source_ids.size(), &subject);
-  FlowResult out =
-      measured.result(subject.network().config, "trained", static_cast<int64_t>(subject.source.words.size()));
-  out.source = subject.source.words;
-  out.target = subject.target.words;
-  return out;
+  Measured measured{&subject};
+  measure(measured, subject.network(), without, subject.source_ids, with_end(subject.target_ids),
+          subject.source_ids.size());
+  return result_of(measured, subject.network().config, "trained", 0);
 }
 
 }  // namespace lens

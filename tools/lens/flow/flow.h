@@ -67,11 +67,8 @@ FlowChecks check_flow(const gradus::nn::Seq2Seq& network, FlowMode mode, const s
                       const std::vector<int32_t>& target, const FlowGradients& gradients,
                       const std::vector<size_t>& words);
 
-/// Words of a vocabulary, none of its special ones.
-std::vector<int32_t> random_words(int64_t count, int64_t vocabulary, gradus::Rng& rng);
 /// At most so many of 0 .. count - 1, spread evenly, the first and the last among them.
 std::vector<size_t> spread(size_t count, size_t most);
-double median_of(std::vector<double> numbers);
 
 /// One line of the chart over several seeds: log10 |dL/dh_j| / |dL/dh_S|, S the last word.
 struct FlowLine {
@@ -107,8 +104,8 @@ struct FlowResult {
   int64_t length = 30;
   /// words; empty where they were drawn at random
   std::vector<std::string> source = {}, target = {};
-  FlowLine with, without;
-  FlowChecks checks;
+  FlowLine with = {}, without = {};
+  FlowChecks checks = {};
 };
 
 /// Fresh networks of this shape, one a seed, on random words; for each with attention another one without.
@@ -119,8 +116,6 @@ FlowResult flow_trained(const gradus::nn::Seq2Seq& network, const gradus::nn::Se
                         int64_t length, const FlowAsked& asked = {});
 /// The same on a sentence, by its words.
 FlowResult flow_sentence(const Subject& subject, const gradus::nn::Seq2Seq* without);
-/// How many words of a setting are checked.
-size_t words_to_check(const FlowAsked& asked, int seed, size_t length);
 
 /// Of a Transformer, which has no recurrence that an attention could be a short cut of: its result's `with` is
 /// at the encoder's states, which every layer of the decoder attends to, and `without` at the words' vectors

@@ -1,7 +1,7 @@
 #pragma once
 
-// Internal to tools/lens/flow: lengths of gradients beside finite differences, many moved states at once, each
-// in a column of one batch.
+// Internal to tools/lens/flow: what recurrent networks and Transformers are measured with, and lengths of
+// gradients beside finite differences, many moved states at once, each in a column of one batch.
 
 #include <cmath>
 #include <cstdint>
@@ -11,6 +11,25 @@
 #include "flow.h"
 
 namespace lens {
+
+/// What was measured on pairs of sentences, one after the other, and checked.
+struct Measured {
+  /// whose words the lengths are by; of random words, nullptr
+  const Subject* by_word = nullptr;
+  std::vector<Flow> with = {}, without = {};
+  FlowChecks checks = {};
+
+  Flow lengths(const FlowGradients& gradients) const;
+  /// `about`, with what was measured, and where.
+  FlowResult result(FlowResult about) const;
+};
+
+/// Words, and </s>.
+std::vector<int32_t> with_end(std::vector<int32_t> words);
+/// Of words of a vocabulary, none of its special ones, and </s>, which counts.
+std::vector<int32_t> random_sentence(int64_t length, int64_t vocabulary, gradus::Rng& rng);
+/// How many words of a setting are checked.
+size_t words_to_check(const FlowAsked& asked, int seed, size_t length);
 
 /// What sees the moved state: everything after it, or one way only; of a Transformer, too, the encoder whose
 /// word is moved.

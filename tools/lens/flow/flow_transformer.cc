@@ -2,36 +2,24 @@
 
 #include <fmt/core.h>
 
-#include <cmath>
-
 #include <gradus/ops.h>
 
 #include "flow.h"
 #include "flow_check.h"
 #include "norms.h"
 #include "sentence/dissection.h"
+#include "transformer/dissection.h"
 
 namespace lens {
 namespace {
 
 using namespace gradus;
 
-// The words' vectors with their positions, [S, B, E].
-Var words_of(const nn::TransformerSeq2Seq& network, const std::vector<int32_t>& source) {
-  const int64_t S = static_cast<int64_t>(source.size());
-  Var x = network.source_embedding(Tensor::from_ids({S, 1}, source)) *
-          std::sqrt(static_cast<double>(network.config.d_model));
-  return network.source_positions ? (*network.source_positions)(x, 0) : x;
-}
-
-// Logits [T, B, V]. The layers are put together from their parts, so that keys can come from other numbers than
-// values do.
-Var decoded(const nn::TransformerSeq2Seq& network, const std::vector<int32_t>& target, const Var& keys,
+// Logits [T, B, V] of target words [T, 1]. The layers are put together from their parts, so that keys can come
+// from other numbers than values do.
+Var decoded(const nn::TransformerSeq2Seq& network, const Tensor& target_in, const Var& keys,
             const Var& values) {
-  const int64_t T = static_cast<int64_t>(target.size()), B = keys.size(1);
-  std::vector<int32_t> in = {nn::kBos};
-  in.insert(in.end(), target.begin(), target.end() - 1);
-  Var x = expand(network.embed_target(Tensor::from_ids({T, 1}, in)), {T, B, network.config.d_model});
+  Var x = expand(network.embed_target(target_in), {target_in.size(0), keys.size(1), network.config.d_model});
   for (const nn::TransformerDecoderLayer& layer : network.decoder.layers) {
     auto around = [&](const nn::LayerNorm& normed, auto&& part) {
       x = layer.norm_first ? x + part(normed(x)) : normed(x + part(x));
@@ -59,42 +47,24 @@ Var columns_of(const Tensor& x, const std::vector<Column>& columns, Seen way) {
   return expand(Var(x), {S, B, E}) + Var(shift);
 }
 
-// One after the other, and what they add up to.
-struct MeasuredTransformer {
-  std::vector<Flow> states, words;
-  FlowChecks checks;
-
-  void add(const nn::TransformerSeq2Seq& network, const std::vector<int32_t>& source,
-           const std::vector<int32_t>& target, size_t checked, const Subject* by_word = nullptr) {
-    TransformerFlow g = transformer_gradients(network, source, target);
-    if (checked > 0)
-      checks.add(check_transformer(network, source, target, g, spread(source.size(), checked)));
-    auto lengths = [&](const FlowGradients& x) {
-      return lengths_of(by_word ? by_words(x, by_word->source.word_of, by_word->target.word_of) : x);
-    };
-    states.push_back(lengths(g.states));
-    words.push_back(lengths(g.words));
-  }
-
-  FlowResult result(const char* weights, int64_t length) const {
-    return {.weights = weights,
-            .cell = "transformer",
-            .bidirectional = false,
-            .length = length,
-            .with = summarize(states),
-            .without = summarize(words),
-            .checks = checks};
-  }
-};
+void measure(Measured& measured, const nn::TransformerSeq2Seq& network, const std::vector<int32_t>& source,
+             const std::vector<int32_t>& target, size_t checked) {
+  TransformerFlow g = transformer_gradients(network, source, target);
+  if (checked > 0)
+    measured.checks.add(check_transformer(network, source, target, g, spread(source.size(), checked)));
+  measured.with.push_back(measured.lengths(g.states));
+  measured.without.push_back(measured.lengths(g.words));
+}
 
 }  // namespace
 
 TransformerFlow transformer_gradients(const nn::TransformerSeq2Seq& network,
                                       const std::vector<int32_t>& source,
                                       const std::vector<int32_t>& target) {
-  Var words = words_of(network, source), states = network.encoder(words);
+  const nn::Seq2SeqBatch pair = batch_of(source, target);
+  Var words = transformer::embed_source(network, pair.source), states = network.encoder(words);
   Var keys = tap(states, "states to score"), values = tap(states, "states to mix");
-  Var logits = decoded(network, target, keys, values);
+  Var logits = decoded(network, pair.target_in, keys, values);
   auto rows = [&] { return Tensor::zeros({states.size(0), states.size(2)}, DType::f64); };
   TransformerFlow out;
   out.states.value = rows();
@@ -133,7 +103,9 @@ FlowChecks check_transformer(const nn::TransformerSeq2Seq& network, const std::v
       items.push_back(item_of(of->score, j, Seen::score, -1, loss));
     }
   }
-  const Tensor x = words_of(network, source).value(), states = network.encoder(Var(x)).value();
+  const nn::Seq2SeqBatch pair = batch_of(source, target);
+  const Tensor x = transformer::embed_source(network, pair.source).value(),
+               states = network.encoder(Var(x)).value();
   return check_items(items, network.config.activation == "relu", [&](const std::vector<Column>& columns) {
     NoGrad own;
     // Items of one call are mostly of one kind: the encoder is run again only where one of its words is moved.
@@ -141,16 +113,11 @@ FlowChecks check_transformer(const nn::TransformerSeq2Seq& network, const std::v
     for (const Column& c : columns) encodes = encodes || c.item->seen == Seen::encoder;
     Var read = encodes ? network.encoder(columns_of(x, columns, Seen::encoder))
                        : expand(Var(states), {x.size(0), static_cast<int64_t>(columns.size()), x.size(2)});
-    Var still = Var(Tensor::zeros(states.shape(), DType::f64));
-    Tensor logits = decoded(network, target, read + columns_of(still.value(), columns, Seen::score),
-                            read + columns_of(still.value(), columns, Seen::value))
-                        .value();
-    std::vector<std::vector<double>> out(columns.size());
-    for (size_t b = 0; b < columns.size(); ++b)
-      for (size_t t = 0; t < target.size(); ++t)
-        out[b].push_back(
-            exact_loss(logits.row(static_cast<int64_t>(t)).row(static_cast<int64_t>(b)), target[t]));
-    return out;
+    const Tensor still = Tensor::zeros(states.shape(), DType::f64);
+    return exact_losses(decoded(network, pair.target_in, read + columns_of(still, columns, Seen::score),
+                                read + columns_of(still, columns, Seen::value))
+                            .value(),
+                        target);
   });
 }
 
@@ -164,35 +131,29 @@ std::string transformer_setup(const nn::TransformerConfig& c, const FlowAsked& a
 
 FlowResult transformer_random(const nn::TransformerSeq2Seq& network, bool fresh, int64_t length,
                               const FlowAsked& asked) {
-  MeasuredTransformer measured;
+  Measured measured;
   for (int seed = 1; seed <= asked.seeds; ++seed) {
     Rng rng(static_cast<uint64_t>(seed));
     Rng own = rng.split(1), draw = rng.split(3);
-    std::vector<int32_t> source = random_words(length - 1, network.config.source_vocabulary, draw);
-    std::vector<int32_t> target = random_words(asked.steps, network.config.target_vocabulary, draw);
-    source.push_back(nn::kEos);
-    target.back() = nn::kEos;
+    const std::vector<int32_t> source = random_sentence(length, network.config.source_vocabulary, draw),
+                               target = random_sentence(asked.steps, network.config.target_vocabulary, draw);
     const size_t checked = words_to_check(asked, seed, source.size());
     if (!fresh) {
-      measured.add(network, source, target, checked);
+      measure(measured, network, source, target, checked);
       continue;
     }
     nn::TransformerSeq2Seq anew(network.config, own);
     nn::to(anew, DType::f64);
-    measured.add(anew, source, target, checked);
+    measure(measured, anew, source, target, checked);
   }
-  return measured.result(fresh ? "fresh" : "trained", length);
+  return measured.result({.weights = fresh ? "fresh" : "trained", .cell = "transformer", .length = length});
 }
 
 FlowResult transformer_sentence(const Subject& subject) {
-  MeasuredTransformer measured;
-  std::vector<int32_t> target = subject.target_ids;
-  target.push_back(nn::kEos);
-  measured.add(*subject.model.transformer(), subject.source_ids, target, subject.source_ids.size(), &subject);
-  FlowResult out = measured.result("trained", static_cast<int64_t>(subject.source.words.size()));
-  out.source = subject.source.words;
-  out.target = subject.target.words;
-  return out;
+  Measured measured{&subject};
+  measure(measured, *subject.model.transformer(), subject.source_ids, with_end(subject.target_ids),
+          subject.source_ids.size());
+  return measured.result({.weights = "trained", .cell = "transformer"});
 }
 
 }  // namespace lens

@@ -8,7 +8,6 @@
 #include <map>
 
 #include <common/utf8.h>
-#include <gradus/numeric.h>
 
 #include "norms.h"
 
@@ -177,10 +176,7 @@ StepGraph graph_of(const gradus::Var& loss, size_t step,
   }
 
   std::unordered_map<uint64_t, Tensor> sums;
-  for (const Trace::Edge& e : out.trace.edges) {
-    auto [at, is_new] = sums.try_emplace(e.from, e.contribution);
-    if (!is_new) at->second = gradus::zip(at->second, e.contribution, [](auto a, auto b) { return a + b; });
-  }
+  for (const Trace::Edge& e : out.trace.edges) add_to(sums[e.from], e.contribution);
   for (const Trace::Node& n : out.trace.nodes)
     if (auto at = sums.find(n.id); at != sums.end())
       out.sum_residual = gradus::worse(out.sum_residual, gradus::max_abs_difference(at->second, n.grad));

@@ -8,6 +8,7 @@
 #include <gradus/ops.h>
 
 #include "jobs.h"
+#include "norms.h"
 
 namespace lens {
 namespace {
@@ -18,20 +19,11 @@ constexpr int64_t kElements = 16;   // of scores and weights, in steps that are 
 constexpr int64_t kDirections = 2;  // of all else there
 constexpr int64_t kBlocks = 64;     // of columns, where each costs a run from the first word on
 
-// Numbers that are small within their grid are compared with this part of the largest number in it: a sum of
-// many terms of that size is not known better.
-constexpr double kFloor = 1e-4;
 // A score's gradient is alpha (g.h - g.c): where the two are nearly equal (one word has nearly all the weight)
 // 16 digits hold this part of them to 6.
 constexpr double kCancelled = 1e-9;
 
 using Job = std::function<std::vector<Compared>()>;
-
-double largest(const Tensor& t) {
-  double m = 0;
-  for (double x : t.to_vector()) m = worse(m, std::abs(x));
-  return m;
-}
 
 // Somewhere in a [rows, columns] grid: elements and how far each goes for a shift by 1.
 struct Direction {

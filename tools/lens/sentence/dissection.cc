@@ -182,14 +182,8 @@ void Dissection::compute_stage(Step& s, Stage stage) const {
 }
 
 double Dissection::network_loss() const {
-  int64_t S = static_cast<int64_t>(source_.size()), T = static_cast<int64_t>(target_.size());
-  std::vector<int32_t> in = target_;
-  in.pop_back();
-  in.insert(in.begin(), nn::kBos);
-  nn::Seq2SeqBatch batch{Tensor::from_ids({S, 1}, source_), Tensor::from_ids({1}, {static_cast<int32_t>(S)}),
-                         Tensor::from_ids({T, 1}, in), Tensor::from_ids({T, 1}, target_), T};
   NoGrad guard;
-  return network_.loss(batch).nll;
+  return network_.loss(batch_of(source_, target_)).nll;
 }
 
 double exact_loss(const Tensor& logits, int64_t target) {
@@ -198,6 +192,15 @@ double exact_loss(const Tensor& logits, int64_t target) {
   others.set(target, -HUGE_VAL);
   const double above = logsumexp(others).item() - logits.at(target);
   return std::max(above, 0.0) + std::log1p(std::exp(-std::abs(above)));
+}
+
+std::vector<std::vector<double>> exact_losses(const Tensor& logits, const std::vector<int32_t>& target) {
+  std::vector<std::vector<double>> out(static_cast<size_t>(logits.size(1)));
+  for (size_t b = 0; b < out.size(); ++b)
+    for (size_t t = 0; t < target.size(); ++t)
+      out[b].push_back(
+          exact_loss(logits.row(static_cast<int64_t>(t)).row(static_cast<int64_t>(b)), target[t]));
+  return out;
 }
 
 }  // namespace lens

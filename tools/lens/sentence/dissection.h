@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include <gradus/nn/seq2seq.h>
@@ -82,5 +80,8 @@ class Dissection {
 /// however small it is: 1 - p is never formed, so that finite differences of the loss of a sure step mean
 /// something.
 double exact_loss(const gradus::Tensor& logits, int64_t target);
+/// Of logits [T, B, V], [B][T].
+std::vector<std::vector<double>> exact_losses(const gradus::Tensor& logits,
+                                              const std::vector<int32_t>& target);
 
 }  // namespace lens

@@ -1,6 +1,7 @@
 #include "reading.h"
 
 #include <gradus/ops.h>
+#include <translator/batches.h>
 
 namespace lens {
 namespace {
@@ -13,6 +14,10 @@ Var part(const Tensor& shift, int64_t begin, int64_t n) {
 }
 
 }  // namespace
+
+nn::Seq2SeqBatch batch_of(const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+  return translator::make_batch({{source, {target.begin(), target.end() - 1}}}, {0});
+}
 
 Reading read_source(const nn::Encoder& encoder, const std::vector<int32_t>& source, const Tensor& shift) {
   Scope scope("encoder");

@@ -5,6 +5,7 @@
 
 #include <gradus/autograd.h>
 #include <gradus/nn/encoder.h>
+#include <gradus/nn/seq2seq.h>
 
 namespace lens {
 
@@ -31,6 +32,9 @@ struct Reading {
 /// that comes after sees it: for finite differences.
 Reading read_source(const gradus::nn::Encoder& encoder, const std::vector<int32_t>& source,
                     const gradus::Tensor& shift = {});
+
+/// One sentence pair, each with </s> at its end, as the network is trained on it.
+gradus::nn::Seq2SeqBatch batch_of(const std::vector<int32_t>& source, const std::vector<int32_t>& target);
 
 /// What a backward must keep for the gradients of the states, and of what each hands on.
 std::vector<gradus::Var> arrivals(const Reading& reading);

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <numeric>
 
-#include <gradus/numeric.h>
 #include <gradus/ops.h>
 
 #include "norms.h"
@@ -181,9 +180,7 @@ StepGradients gradients_of_word(const SentenceTrace& trace, int32_t word,
     for (Tensor StepGradients::*part :
          {&StepGradients::value, &StepGradients::score, &StepGradients::earlier, &StepGradients::neighbours,
           &StepGradients::start, &StepGradients::full, &StepGradients::words}) {
-      const Tensor rows = rows_of_words(g.*part, source_word_of);
-      Tensor& sum = out.*part;
-      sum = sum.defined() ? zip(sum, rows, [](auto a, auto b) { return a + b; }) : rows;
+      add_to(out.*part, rows_of_words(g.*part, source_word_of));
     }
   }
   return out;

@@ -130,6 +130,9 @@ StepGradients gradients_of_word(const SentenceTrace& trace, int32_t word,
 std::vector<Compared> check_trace(const Dissection& d, const SentenceTrace& trace,
                                   const std::string& bar_name = {});
 constexpr int64_t kMatrixElements = 1024;
+/// Numbers that are small within their grid are compared with this part of the largest number in it: a sum of
+/// many terms of that size is not known better.
+constexpr double kFloor = 1e-4;
 /// A gradient is known to this part of its loss: the last digits of that, which logits of some size round away,
 /// divided by a step of differences.
 constexpr double kOfLoss = 1e-6;

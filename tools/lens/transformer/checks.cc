@@ -6,6 +6,7 @@
 #include <gradus/ops.h>
 
 #include "jobs.h"
+#include "norms.h"
 #include "sentence/sentence.h"
 #include "trace.h"
 
@@ -14,18 +15,9 @@ namespace {
 
 using namespace gradus;
 
-// Numbers that are small within their grid are compared with this part of the largest number in it: a sum of
-// many terms of that size is not known better.
-constexpr double kFloor = 1e-4;
 // Scores are moved so much farther than other numbers: a softmax is smooth, and in a head that is sure of
 // itself small steps change nothing that a loss could show.
 constexpr double kScoreStep = 10;
-
-double largest(const Tensor& x) {
-  double m = 0;
-  for (double v : x.to_vector()) m = worse(m, std::abs(v));
-  return m;
-}
 
 // Elements of a field's numbers, and how far each goes for a shift by 1.
 using Direction = std::vector<std::pair<int64_t, double>>;

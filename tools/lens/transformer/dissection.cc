@@ -11,10 +11,6 @@ namespace {
 
 using namespace gradus;
 
-Tensor ids_of(const std::vector<int32_t>& words) {
-  return Tensor::from_ids({static_cast<int64_t>(words.size()), 1}, words);
-}
-
 // [R, n, E] -> [n, H, R, E / H]
 Var by_head(const Var& x, int64_t heads) {
   return permute(reshape(x, {x.size(0), x.size(1), heads, x.size(2) / heads}), {1, 2, 0, 3});
@@ -62,6 +58,11 @@ int level(Field field) {
     case kSum: return 8;
     default: return 9;
   }
+}
+
+Var embed_source(const nn::TransformerSeq2Seq& network, const Tensor& words) {
+  Var x = network.source_embedding(words) * std::sqrt(static_cast<double>(network.config.d_model));
+  return network.source_positions ? (*network.source_positions)(x) : x;
 }
 
 Dissection::Dissection(const nn::TransformerSeq2Seq& network, std::vector<int32_t> source,
@@ -182,13 +183,9 @@ void Dissection::finish(Run& r, size_t from) const {
 
 Run Dissection::run() const {
   Run r;
-  Var words =
-      network_.source_embedding(ids_of(source_)) * std::sqrt(static_cast<double>(network_.config.d_model));
-  r.source = network_.source_positions ? (*network_.source_positions)(words) : words;
-  std::vector<int32_t> in = target_;
-  in.pop_back();
-  in.insert(in.begin(), nn::kBos);
-  r.target = network_.embed_target(ids_of(in));
+  const nn::Seq2SeqBatch words = batch_of(source_, target_);
+  r.source = embed_source(network_, words.source);
+  r.target = network_.embed_target(words.target_in);
   for (int64_t layer = 0; layer < network_.config.num_layers; ++layer)
     for (Part part : {Part::encoder_self, Part::encoder_ff}) r.parts.push_back({part, layer});
   for (int64_t layer = 0; layer < network_.config.num_layers; ++layer)
@@ -226,15 +223,7 @@ std::vector<std::vector<double>> Dissection::losses(const Run& base, size_t part
   compute(s, r.memory, level(fields.back()));
   // What follows takes its input from the part before.
   finish(r, part + 1);
-  std::vector<std::vector<double>> out(static_cast<size_t>(n));
-  const int64_t T = r.logits.size(0), V = r.logits.size(2);
-  for (int64_t i = 0; i < n; ++i)
-    for (int64_t t = 0; t < T; ++t) {
-      Tensor row({V}, DType::f64);
-      std::copy_n(r.logits.value().f64() + (t * n + i) * V, V, row.f64());
-      out[static_cast<size_t>(i)].push_back(exact_loss(row, target_[static_cast<size_t>(t)]));
-    }
-  return out;
+  return exact_losses(r.logits.value(), target_);
 }
 
 std::vector<Station> Dissection::stations(const Sublayer& s) const {
@@ -272,14 +261,8 @@ std::vector<Station> Dissection::stations(const Sublayer& s) const {
 }
 
 double Dissection::network_loss() const {
-  int64_t S = static_cast<int64_t>(source_.size()), T = static_cast<int64_t>(target_.size());
-  std::vector<int32_t> in = target_;
-  in.pop_back();
-  in.insert(in.begin(), nn::kBos);
-  nn::Seq2SeqBatch batch{ids_of(source_), Tensor::from_ids({1}, {static_cast<int32_t>(S)}), ids_of(in),
-                         ids_of(target_), T};
   NoGrad guard;
-  return network_.loss(batch).nll;
+  return network_.loss(batch_of(source_, target_)).nll;
 }
 
 }  // namespace lens::transformer

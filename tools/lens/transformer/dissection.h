@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include <gradus/nn/transformer_seq2seq.h>
@@ -94,6 +93,9 @@ struct Run {
   /// of each target word; not of variants
   std::vector<gradus::Var> losses;
 };
+
+/// Words' vectors with their positions, as the encoder reads them.
+gradus::Var embed_source(const gradus::nn::TransformerSeq2Seq& network, const gradus::Tensor& words);
 
 /// A Transformer taken apart for one sentence pair under teacher forcing: the library's modules, called in
 /// pieces, every value a Var. Needs a network in double precision; refers to it.

@@ -1,7 +1,5 @@
 #include "trace.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -27,13 +25,6 @@ double largest_difference(const Tensor& a, const Tensor& b) {
   double off = 0;
   for (int64_t i = 0; i < a.numel(); ++i) note(off, a.f64()[i] - b.f64()[i]);
   return off;
-}
-
-Tensor sum_of(const std::vector<Tensor>& all) {
-  Tensor out;
-  for (const Tensor& x : all)
-    if (x.defined()) out = out.defined() ? zip(out, x, [](auto a, auto b) { return a + b; }) : x;
-  return out;
 }
 
 // Gains, mixtures, and that the scores' gradient is what the formula says.
