@@ -165,3 +165,15 @@ TEST_CASE("experiments: what is interrupted leaves no log and no scratch directo
   CHECK_FALSE(cli::exists("interrupted/feedforward.jsonl"));
   CHECK_FALSE(cli::exists("interrupted/feedforward.md"));
 }
+
+TEST_CASE("experiments: a hangup that is ignored, as under nohup, interrupts nothing") {
+  const std::string temporary = cli::in_scratch("temporary-of-nohup");
+  fs::create_directory(temporary);
+  const cli::Result r =
+      cli::run_program({"/bin/sh", "-c",
+                        "trap '' HUP; \"$P\" hops --quick --seeds 1 --out nohup & p=$!\n"
+                        "while [ -z \"$(ls \"$TMPDIR\")\" ]; do sleep 0.05; done; kill -HUP $p; wait $p"},
+                       {.environment = {{"P", PAPERS}, {"TMPDIR", temporary}}});
+  CHECK(r.code == 0);
+  CHECK(cli::exists("nohup/hops.md"));
+}

@@ -39,7 +39,10 @@ class NoteInterrupts {
  public:
   NoteInterrupts() {
     interrupted = 0;
-    for (size_t i = 0; i < kCount; ++i) before_[i] = std::signal(kSignals[i], [](int) { interrupted = 1; });
+    for (size_t i = 0; i < kCount; ++i) {
+      before_[i] = std::signal(kSignals[i], [](int) { interrupted = 1; });
+      if (before_[i] == SIG_IGN) std::signal(kSignals[i], SIG_IGN);  // nohup, jobs in the background
+    }
   }
   ~NoteInterrupts() {
     for (size_t i = 0; i < kCount; ++i) std::signal(kSignals[i], before_[i]);
