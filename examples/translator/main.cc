@@ -403,6 +403,6 @@ int main(int argc, char** argv) {
   } catch (const gradus::Error& e) {
     return failed(1, e.message());
   } catch (const std::exception& e) {
-    return failed(1, e.what());
+    return failed(1, translator::what_of(e));
   }
 }

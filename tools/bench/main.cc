@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
   try {
     if (!app.parse(argc, argv)) code = app.report();
   } catch (const std::exception& e) {
-    translator::tell("bench: {}\n", e.what());
+    translator::tell("bench: {}\n", translator::what_of(e));
     return 1;
   }
   return app.end(code);

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
 
 namespace translator {
 namespace {
@@ -127,6 +128,12 @@ TerminalStyle terminal_style(int fd) {
 void tell_text(std::string_view text) {
   std::string shown = utf8::printable_lines(text);
   std::fwrite(shown.data(), 1, shown.size(), stderr);
+}
+
+std::string what_of(const std::exception& error) {
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  return system && std::ferror(stdout) ? "standard output cannot be written: " + system->code().message()
+                                       : error.what();
 }
 
 bool Shade::is_bright() const { return 0.299 * red + 0.587 * green + 0.114 * blue > 140; }

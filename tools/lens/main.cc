@@ -11,12 +11,10 @@
 #include <common/command_line.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -401,10 +399,7 @@ int main(int argc, char** argv) {
     return failed(e.what(), 1);
   } catch (const gradus::Error& e) {
     return failed(lens::reason(e), 1);
-  } catch (const std::system_error& e) {  // of fmt::print, which does not say where it could not write
-    return failed(
-        std::ferror(stdout) ? "standard output cannot be written: " + e.code().message() : e.what(), 1);
   } catch (const std::exception& e) {
-    return failed(e.what(), 1);
+    return failed(translator::what_of(e), 1);
   }
 }

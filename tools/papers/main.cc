@@ -141,7 +141,7 @@ int main(int argc, char** argv) {
   try {
     return app.end(app.parse(argc, argv) ? papers::run(o) : app.report());
   } catch (const std::exception& e) {
-    translator::tell("experiments: {}\n", e.what());
+    translator::tell("experiments: {}\n", translator::what_of(e));
     return 1;
   }
 }

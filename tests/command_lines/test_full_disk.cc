@@ -1,0 +1,20 @@
+// What programs make of an output that takes nothing.
+
+#include <filesystem>
+#include <string>
+
+#include "../cli/program.h"
+#include "../quick_doctest.h"
+#include "../skip.h"
+
+using namespace cli;
+
+TEST_CASE("translate names standard output where it cannot be written") {
+  if (!std::filesystem::exists("/dev/full")) return gradus::testing::skipped("no /dev/full here");
+  std::string many;
+  for (int i = 0; i < 600; ++i) many += "she eats apples\n";  // more than a buffer holds
+  write_file("many.txt", many);
+  const Result r = shell("\"$T\" translate " + trained_model() + " < many.txt > /dev/full");
+  CHECK(r.code == 1);
+  CHECK(r.err == "translator: standard output cannot be written: No space left on device\n");
+}
