@@ -18,3 +18,8 @@ TEST_CASE("translate names standard output where it cannot be written") {
   CHECK(r.code == 1);
   CHECK(r.err == "translator: standard output cannot be written: No space left on device\n");
 }
+
+TEST_CASE("lens check goes on where nobody hears that there is no page") {
+  if (!std::filesystem::exists("/dev/full")) return gradus::testing::skipped("no /dev/full here");
+  CHECK(shell(LENS " check --html > /dev/null 2> /dev/full").code == 0);
+}

@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <cstdio>
-
 #include <common/tell.h>
 #include <common/utf8.h>
 #include <gradus/kernels/products/gemm.h>
@@ -20,7 +18,7 @@ void apply(CommonOptions& options) {
   if (options.threads == 0) options.threads = gradus::available_threads();
   // A system may give fewer: found out and said once, before anything is divided among them.
   if (const int given = gradus::ThreadPool(options.threads).size(); given < options.threads) {
-    fmt::print(stderr, "translator: only {} of {} threads could be started\n", given, options.threads);
+    tell("translator: only {} of {} threads could be started\n", given, options.threads);
     options.threads = given;
   }
   if (!options.verbose) return;

@@ -78,7 +78,7 @@ class Translator {
     LineReader input([this] { flush(); });
     std::string text;
     for (;;) {
-      if (prompt) fmt::print(stderr, "> ");
+      if (prompt) tell("> ");
       if (!input.next(text)) break;
       if (read_ == 0) {
         if (const std::string what = unreadable_as(text); !what.empty())
@@ -89,7 +89,7 @@ class Translator {
       if (waiting_.size() >= block) flush();
     }
     flush();
-    if (prompt) fmt::print(stderr, "\n");
+    if (prompt) tell("\n");
     return code_;
   }
 

@@ -1,5 +1,6 @@
 #include "check_page.h"
 
+#include <common/tell.h>
 #include <fmt/core.h>
 #include <gradus/error.h>
 
@@ -56,7 +57,7 @@ int with_check_page(const std::string& out, const std::function<int()>& command)
   int code = command();
   unsetenv("LENS_CHECK_LOG");
   if (!std::filesystem::exists(log)) {
-    fmt::print(stderr, "nothing was checked: no page\n");
+    translator::tell("nothing was checked: no page\n");
     return code;
   }
   write_checks(out, read_check_log(log.string()));

@@ -217,7 +217,7 @@ bool build_program(const fs::path& source, const fs::path& program, bool coloure
        at += file.size())
     messages.replace(at, whole.size(), file);
   std::string first = built ? "" : first_error(messages, file);
-  fmt::print(stderr, "{}", first.empty() ? messages : first);
+  std::fputs((first.empty() ? messages : first).c_str(), stderr);  // nobody need hear it
   return built;
 }
 
