@@ -1,5 +1,6 @@
 #include "workload.h"
 
+#include <common/split.h>
 #include <gradus/io/safetensors.h>
 #include <gradus/names.h>
 #include <gradus/nn/attention/attention.h>
@@ -7,7 +8,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <sstream>
 
 #include "measure.h"
 
@@ -54,8 +54,7 @@ std::vector<std::string> list(const std::string& names, const std::vector<std::s
   std::string known;
   for (const std::string& name : all) known += (known.empty() ? "" : ", ") + name;
   std::vector<std::string> out;
-  std::stringstream in(names);
-  for (std::string name; std::getline(in, name, ',');) {
+  for (const std::string& name : translator::split(names, ',')) {
     if (std::find(all.begin(), all.end(), name) == all.end()) {
       const std::string nearest = gradus::nearest_name(name, all);
       gradus::fail("workload", std::string("unknown ") + what + ": " + name + " (known: " + known + ")",

@@ -2,6 +2,7 @@
 
 #include <common/error.h>
 #include <common/json_text.h>
+#include <common/split.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <translator/model/files.h>
@@ -11,7 +12,6 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 namespace papers {
@@ -51,13 +51,12 @@ Words typed(const std::vector<Words>& commands) {
 
 LogFile::LogFile(const std::string& path) : path_(path) {
   if (!std::filesystem::exists(path)) return;
-  std::istringstream text(translator::read_file(path));
   int64_t number = 0;
   bool open = false;
   auto wrong = [&](const std::string& what) {
     throw translator::InputError(path, number, what + "; without the file, all runs are done again");
   };
-  for (std::string line; std::getline(text, line);) {
+  for (const std::string& line : translator::split(translator::read_file(path), '\n')) {
     ++number;
     try {
       json value = json_text::parse(line);

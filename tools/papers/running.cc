@@ -2,6 +2,7 @@
 
 #include <common/json_text.h>
 #include <common/progress.h>
+#include <common/split.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <gradus/parallel.h>
@@ -20,7 +21,6 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -106,8 +106,9 @@ class Job {
       throw std::runtime_error(fmt::format("failed: {}\n{}", log_.commands[next_ - 1],
                                            said.substr(0, said.find_last_not_of('\n') + 1)));
     }
-    std::istringstream out(translator::read_file((folder_ / "printed").string()));
-    for (std::string line; std::getline(out, line);) log_.lines.push_back(json_text::parse(line));
+    for (const std::string& line :
+         translator::split(translator::read_file((folder_ / "printed").string()), '\n'))
+      log_.lines.push_back(json_text::parse(line));
     if (next_ == run_.commands.size()) return true;
     start();
     return false;

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include <common/heat_map.h>
 #include <common/progress.h>
 #include <common/json_text.h>
+#include <common/split.h>
 #include <common/utf8.h>
 
 namespace translator {
@@ -57,13 +57,6 @@ std::vector<Column> columns() {
           {"BLEU", [](const RaceRow& r) { return text_of(r.bleu, 1, 1); }},
           {"AER %", [](const RaceRow& r) { return text_of(r.aer, 100, 1); }},
           {"entropy", [](const RaceRow& r) { return text_of(r.entropy, 1, 2); }}};
-}
-
-std::vector<std::string> lines_of(const std::string& text) {
-  std::vector<std::string> out;
-  std::istringstream in(text);
-  for (std::string line; std::getline(in, line);) out.push_back(line);
-  return out;
 }
 
 // White to dark blue.
@@ -256,11 +249,12 @@ std::string race_maps(const std::vector<RaceRow>& rows, int width) {
   for (const RaceRow& r : rows) {
     if (r.map.weights.empty()) continue;
     std::vector<std::string> block =
-        lines_of(r.attention + "\n" +
-                 draw_heat_map(r.map, {.width = width,
-                                       .header = HeatMapOptions::Header::vertical,
-                                       .name_largest = false,
-                                       .legend = false}));
+        split(r.attention + "\n" +
+                  draw_heat_map(r.map, {.width = width,
+                                        .header = HeatMapOptions::Header::vertical,
+                                        .name_largest = false,
+                                        .legend = false}),
+              '\n');
     const int w = utf8::widest(block);
     if (!beside.empty() && utf8::display_width(beside[0]) + 3 + w > width) flush();
     const std::string gap = beside.empty() ? "" : "   ",

@@ -9,6 +9,7 @@
 
 #include <common/error.h>
 #include <common/progress.h>
+#include <common/split.h>
 #include <common/utf8.h>
 #include <translator/inference/evaluation.h>
 #include <translator/model/files.h>
@@ -22,14 +23,11 @@ namespace {
 // Lines of a file of translations that belong to the pairs: line n of it to line n of theirs.
 std::vector<std::string> translations_from(const std::string& path, const GivenPairs& given) {
   const std::string text = read_file(path);
-  std::vector<std::string> lines;
-  for (size_t begin = text.starts_with("\xEF\xBB\xBF") ? 3 : 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    lines.push_back(text.substr(begin, end - begin));
-    if (const std::string fault = utf8::describe_invalid_byte(lines.back()); !fault.empty())
-      throw InputError(path, static_cast<int64_t>(lines.size()), fault);
-    if (lines.back().ends_with('\r')) lines.back().pop_back();
-    begin = end + 1;
+  std::vector<std::string> lines = split(text.substr(text.starts_with("\xEF\xBB\xBF") ? 3 : 0), '\n');
+  for (std::string& line : lines) {
+    if (const std::string fault = utf8::describe_invalid_byte(line); !fault.empty())
+      throw InputError(path, 1 + (&line - lines.data()), fault);
+    if (line.ends_with('\r')) line.pop_back();
   }
   if (static_cast<int64_t>(lines.size()) != given.lines)
     throw InputError(path, 0,

@@ -2,6 +2,7 @@
 
 #include <common/json_text.h>
 #include <common/progress.h>
+#include <common/split.h>
 #include <common/utf8.h>
 #include <fmt/format.h>
 #include <translator/model/forecast.h>
@@ -106,16 +107,6 @@ Json outlook_json(const Outlook& o) {
     out["tokens_per_second"] = o.tokens_per_second;
     out["minutes"] = o.minutes;
     out["bytes"] = o.bytes;
-  }
-  return out;
-}
-
-std::vector<std::string_view> lines_of(std::string_view text) {
-  std::vector<std::string_view> out;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    out.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;
 }
@@ -229,7 +220,7 @@ std::string Report::json() const {
 
 Cleaned clean(const Report& report, const std::vector<std::string_view>& texts) {
   std::vector<std::vector<std::string_view>> files;
-  for (std::string_view text : texts) files.push_back(lines_of(text));
+  for (std::string_view text : texts) files.push_back(views_of(text, '\n'));
   auto line_of = [&](int64_t number) {
     const auto i = static_cast<size_t>(number - 1);
     if (files.size() == 1) return std::string(files[0].at(i));

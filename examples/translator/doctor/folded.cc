@@ -1,5 +1,6 @@
 #include <translator/doctor/folded.h>
 
+#include <common/split.h>
 #include <common/utf8.h>
 
 #include <algorithm>
@@ -27,13 +28,7 @@ size_t Folded::words() const {
 }
 
 std::vector<std::u32string_view> words_in(const Folded& folded) {
-  std::vector<std::u32string_view> out;
-  for (std::u32string_view text = folded.text; !text.empty();) {
-    const size_t end = std::min(text.find(U' '), text.size());
-    out.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return out;
+  return views_of<char32_t>(folded.text, U' ');
 }
 
 uint64_t Folded::hash() const { return hash_of(text); }

@@ -1,6 +1,7 @@
 #include <translator/text/parallel.h>
 
 #include <common/error.h>
+#include <common/split.h>
 #include <common/tell.h>
 #include <common/utf8.h>
 
@@ -103,12 +104,8 @@ struct Collector {
     pair.source_text = trim(first);
     pair.target_text = trim(second);
     if (options.multi_reference) {
-      for (size_t begin = 0; begin < rest.size();) {
-        const size_t end = std::min(rest.find('\t', begin), rest.size());
-        const std::string_view column = trim(rest.substr(begin, end - begin));
-        if (!column.empty()) pair.further_targets.emplace_back(column);
-        begin = end + 1;
-      }
+      for (std::string_view column : views_of(rest, '\t'))
+        if (!is_blank(column)) pair.further_targets.emplace_back(trim(column));
     } else {
       const std::string_view links = rest.substr(0, rest.find('\t'));
       if (!is_blank(links)) pair.alignment = parse_moses(links);

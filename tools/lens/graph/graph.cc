@@ -7,6 +7,7 @@
 #include <cstring>
 #include <map>
 
+#include <common/split.h>
 #include <common/utf8.h>
 
 #include "norms.h"
@@ -20,16 +21,6 @@ using translator::utf8::display_width;
 
 constexpr size_t kMaxOperations = 400;
 constexpr int64_t kStrip = 16;  // numbers of a node that are drawn
-
-std::vector<std::string> split(const std::string& path) {
-  std::vector<std::string> out(1);
-  for (char c : path)
-    if (c == '.')
-      out.emplace_back();
-    else
-      out.back() += c;
-  return out;
-}
 
 // "j12" with the letter 'j' -> 12; -1 for anything else.
 int64_t numbered(const std::string& part, char letter) {
@@ -55,7 +46,7 @@ int decoder_row(const std::string& part, bool luong) {
 }
 
 GraphModule module_of(const std::string& scope, bool luong) {
-  std::vector<std::string> parts = split(scope);
+  std::vector<std::string> parts = translator::split(scope, '.');
   parts.resize(std::max<size_t>(parts.size(), 3));
   if (parts[0] == "encoder") {
     int64_t j = numbered(parts[2], 'j');
@@ -113,7 +104,7 @@ std::unordered_map<uint64_t, std::string> parameters_read(const Trace& trace) {
   for (const Trace::Edge& e : trace.edges) {
     auto leaf = leaves.find(e.from);
     if (leaf == leaves.end() || leaf->second.empty()) continue;
-    std::vector<std::string> parts = split(leaf->second);
+    std::vector<std::string> parts = translator::split(leaf->second, '.');
     if (parts.size() > 1 && (parts.back() == "weight" || parts.back() == "bias")) parts.pop_back();
     for (const char* end : {"_weight", "_bias"})  // "in_proj_weight"
       if (parts.back().ends_with(end)) parts.back().resize(parts.back().size() - std::strlen(end));

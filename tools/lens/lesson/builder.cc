@@ -19,6 +19,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include <common/split.h>
+
 #include "compile_error.h"
 #include "paths.h"
 #include "scratch.h"
@@ -55,8 +57,7 @@ Places places() {
 bool can_run(const std::string& program) {
   if (program.find('/') != std::string::npos) return access(program.c_str(), X_OK) == 0;
   const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "/usr/bin:/bin");
-  for (std::string folder; std::getline(folders, folder, ':');)
+  for (const std::string& folder : translator::split(path ? path : "/usr/bin:/bin", ':'))
     if (access((fs::path(folder) / program).c_str(), X_OK) == 0) return true;
   return false;
 }

@@ -3,7 +3,8 @@
 #include <fmt/core.h>
 
 #include <regex>
-#include <sstream>
+
+#include <common/split.h>
 
 namespace lens {
 namespace {
@@ -49,11 +50,10 @@ std::string cause_of(const std::string& error) {
 std::string first_error(const std::string& messages, const std::string& file) {
   // "file:22:5: error: ..." begins a message; what follows up to the next one shows it.
   static const std::regex begins("^([^ ][^:]*):[0-9]+:[0-9]+: (fatal error|error|warning|note): .*");
-  std::istringstream in(messages);
   std::string shown, plain;
   int errors = 0;
   bool taking = false, no_main = false;
-  for (std::string line; std::getline(in, line);) {
+  for (std::string line : translator::split(messages, '\n')) {
     if (line.size() > kLongest) line.resize(kLongest);
     const std::string text = without_colours(line);
     std::smatch parts;

@@ -8,7 +8,8 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
-#include <sstream>
+
+#include <common/split.h>
 
 #include "../commands.h"
 #include "builder.h"
@@ -23,11 +24,14 @@ std::string read_text(const fs::path& path) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
+static std::vector<std::string> lines_of(const fs::path& path) {
+  return translator::split(read_text(path), '\n');
+}
+
 std::string source(const Unit& unit, bool answer) {
-  std::istringstream in(read_text(unit.folder / "unit.cc"));
   std::string out;
   bool keep = true;
-  for (std::string line; std::getline(in, line);) {
+  for (const std::string& line : lines_of(unit.folder / "unit.cc")) {
     if (line == "#ifdef ANSWER" || line == "#ifndef ANSWER")
       keep = answer == (line == "#ifdef ANSWER");
     else if (line == "#else")
@@ -41,10 +45,9 @@ std::string source(const Unit& unit, bool answer) {
 }
 
 std::vector<std::string> parts(const Unit& unit) {
-  std::istringstream in(read_text(unit.folder / "unit.cc"));
   std::vector<std::string> out;
   const std::string before = "#include \"", after = ".cc\"";
-  for (std::string line; std::getline(in, line);)
+  for (const std::string& line : lines_of(unit.folder / "unit.cc"))
     if (line.starts_with(before) && line.ends_with(after))
       out.push_back(line.substr(before.size(), line.size() - before.size() - after.size()));
   return out;
@@ -52,8 +55,7 @@ std::vector<std::string> parts(const Unit& unit) {
 
 Course::Course(const std::string& k) : kind(k) {
   fs::path root = course_folder() / (kind + "s");
-  std::istringstream list(read_text(root / "list.txt"));
-  for (std::string line; std::getline(list, line);) {
+  for (const std::string& line : lines_of(root / "list.txt")) {
     size_t space = line.find_first_of(" \t");
     if (line.empty() || line[0] == '#' || space == std::string::npos) continue;
     Unit unit;
@@ -122,9 +124,8 @@ void Workplace::remember(const Unit& unit) const {
 
 void Workplace::forget(const Unit& unit) const {
   if (!passed(unit)) return;
-  std::istringstream before(read_text(passed_file()));
   std::string others;
-  for (std::string line; std::getline(before, line);)
+  for (const std::string& line : lines_of(passed_file()))
     if (line != unit.name) others += line + '\n';
   write(passed_file(), others);
 }
@@ -205,19 +206,17 @@ std::string drawn(const std::string& line, const PictureStyle& style) {
 }  // namespace
 
 std::string render(const std::string& markdown, const PictureStyle& style) {
-  std::istringstream in(markdown);
   std::string out, paragraph;
   int width = std::min(style.width, 92);
   auto flush = [&] {
     if (paragraph.empty()) return;
     bool strong = false, code = false, emphasis = false;
-    std::istringstream lines(wrapped(paragraph, width, 2));
-    for (std::string line; std::getline(lines, line);)
+    for (const std::string& line : translator::split(wrapped(paragraph, width, 2), '\n'))
       out += with_marks(line, style, strong, code, emphasis) + '\n';
     paragraph.clear();
   };
   bool picture = false;
-  for (std::string line; std::getline(in, line);) {
+  for (const std::string& line : translator::split(markdown, '\n')) {
     if (line.starts_with("```")) {
       flush();
       picture = !picture;
