@@ -1,7 +1,7 @@
 #include "reading.h"
 
 #include <gradus/ops.h>
-#include <translator/batches.h>
+#include <translator/model/batches.h>
 
 namespace lens {
 namespace {
