@@ -76,7 +76,7 @@ class Dissection {
   std::vector<Stage> stages_;
 };
 
-/// -log softmax(logits)_target as log(1 + exp(logsumexp of the others - logit_target)), which has all its digits
+/// -log softmax(logits)_target, as log(1 + exp(logsumexp of the others - logit_target)). It has all its digits
 /// however small it is: 1 - p is never formed, so that finite differences of the loss of a sure step mean
 /// something.
 double exact_loss(const gradus::Tensor& logits, int64_t target);
