@@ -18,6 +18,7 @@
 #include <common/tell.h>
 #include <common/terminal.h>
 #include <translator/text/word_picture.h>
+#include <translator/training/live_view.h>
 #include <translator/training/trainer.h>
 
 namespace translator {
@@ -315,7 +316,7 @@ int run(CompareCommand& o) {
   bool finished = race.run();
   std::vector<RaceRow> rows = race_rows(race.runs());
   if (!rows.empty()) {
-    fmt::print("{}\n", race_table(rows));
+    fmt::print("{}\n", race_table(rows, screen_width(terminal_style(1))));
     for (const std::string& line : race_findings(rows)) fmt::print("{}\n", line);
     fmt::print("\n{}", race_maps(rows, terminal_style(1).width));
     if (!o.out.empty()) {

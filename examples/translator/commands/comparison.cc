@@ -167,22 +167,27 @@ std::vector<RaceRow> race_rows(const std::vector<RaceRun>& runs) {
   return rows;
 }
 
-std::string race_table(const std::vector<RaceRow>& rows) {
-  std::vector<Column> all = columns();
+std::string race_table(const std::vector<RaceRow>& rows, int screen) {
+  const std::vector<Column> all = columns();
   std::vector<int> width;
   for (const Column& c : all) {
     int w = utf8::display_width(c.name);
     for (const RaceRow& r : rows) w = std::max(w, utf8::display_width(c.text(r)));
     width.push_back(w);
   }
-  auto line = [&](auto&& text) {
-    std::string out;
-    for (size_t i = 0; i < all.size(); ++i)
-      out += i ? "  " + utf8::pad_left(text(all[i]), width[i]) : utf8::pad_right(text(all[i]), width[i]);
-    return out + "\n";
-  };
-  std::string out = line([](const Column& c) { return c.name; });
-  for (const RaceRow& r : rows) out += line([&](const Column& c) { return c.text(r); });
+  std::string out;
+  for (size_t begin = 1, end = 1; end < all.size(); begin = end) {
+    for (int used = width[0]; end < all.size() && (end == begin || used + 2 + width[end] <= screen); ++end)
+      used += 2 + width[end];
+    auto line = [&](auto&& text) {
+      out += utf8::pad_right(text(all[0]), width[0]);
+      for (size_t i = begin; i < end; ++i) out += "  " + utf8::pad_left(text(all[i]), width[i]);
+      out += "\n";
+    };
+    if (begin > 1) out += "\n";
+    line([](const Column& c) { return c.name; });
+    for (const RaceRow& r : rows) line([&](const Column& c) { return c.text(r); });
+  }
   return out;
 }
 
