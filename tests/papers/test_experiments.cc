@@ -177,3 +177,20 @@ TEST_CASE("experiments: a hangup that is ignored, as under nohup, interrupts not
   CHECK(r.code == 0);
   CHECK(cli::exists("nohup/hops.md"));
 }
+
+TEST_CASE("experiments: the pages of docs/experiments are those of their logs, and the runs those of today") {
+  fs::copy(EXPERIMENTS, cli::in_scratch("docs"));
+  REQUIRE(experiments({"all", "--draw", "--out", "docs"}).code == 0);
+  for (const auto& file : fs::directory_iterator(EXPERIMENTS)) {
+    const std::string name = file.path().filename().string();
+    CAPTURE(name);
+    CHECK(cli::read_file("docs/" + name) == cli::read_file(file.path().string()));
+  }
+  for (const papers::Experiment& e : papers::experiments()) {
+    CAPTURE(e.name);
+    const papers::LogFile log(cli::in_scratch("docs/" + e.name + ".jsonl"));
+    std::vector<papers::Run> runs = e.runs(false, 3);
+    CHECK(log.others(runs) == 0);
+    for (const papers::Run& run : runs) CHECK((run.longer || log.has(run)));
+  }
+}
