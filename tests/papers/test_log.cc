@@ -101,13 +101,28 @@ TEST_CASE("logs: a damaged file is named with its line, and with what to do") {
   CHECK(wrong(run + "\n{}\n").ends_with(":2: the last run has no end" + advice));
   CHECK(wrong(run + "\n{\"eve").ends_with(":2: not a line of a log" + advice));
   CHECK(wrong("{\"event\":\"run\"}\n").ends_with(":1: not a line of a log" + advice));
-  for (const char* odd : {R"("seed":-1)", R"("seed":1e30)", R"("seed":1,"setting":{"lag":1e30})"})
+  for (const char* odd : {R"("seed":-1)", R"("seed":1e30)", R"("seed":1,"setting":{"lag":1e30})",
+                          R"("seed":1,"setting":{"lag":-1e30})"})
     CHECK(wrong(R"({"event":"run","setting":{},"commands":["a"],)" + std::string(odd) + "}\n" + end + "\n")
               .ends_with(":1: not a line of a log" + advice));
   CHECK(wrong(run + "\n{\"event\":\"test\",\"update\":1e30}\n" + end + "\n")
             .ends_with(":2: not a line of a log" + advice));
   CHECK(
       wrong(run + "\n{\"event\":\"end\",\"seconds\":\"x\"}\n").ends_with(":2: not a line of a log" + advice));
+}
+
+TEST_CASE("logs: a command that fails is named, with what it said, and its run is none of the log") {
+  const Run fails{json::object(), 1, {{"gallery-feedforward", "--sing"}}, 1};
+  LogFile file(cli::in_scratch("fails.jsonl"));
+  std::string said;
+  try {
+    papers::run_missing("fails", {fails}, file);
+  } catch (const std::runtime_error& e) {
+    said = e.what();
+  }
+  CHECK(said ==
+        "failed: gallery-feedforward --sing\ngallery-feedforward: there is no option --sing");
+  CHECK_FALSE(cli::exists("fails.jsonl"));
 }
 
 TEST_CASE("of several evaluations each is had by its place, and its rows by the length of the source") {
@@ -139,6 +154,15 @@ TEST_CASE("pages: why orders do not hold is told where one does not") {
   page.findings[0].clear = false;
   CHECK(papers::markdown(any, page, {}).find("- Holds by the means: one.\n") != std::string::npos);
   CHECK(papers::index_row(any, page).ends_with("| 1 of 2, 1 of them by the means |\n"));
+}
+
+TEST_CASE("pages: a table shows what stands in it, and the command is the one that makes the page") {
+  papers::Page page;
+  page.tables = {{"Of *all*:", {"a|b"}, {{"c_d*`[\\<"}}}};
+  const papers::Experiment any{"any", "anything", [](bool, int) { return std::vector<Run>(); }, nullptr};
+  const std::string text = papers::markdown(any, page, {{json::object(), 1, {"gallery-any --quick"}}});
+  CHECK(text.find("Of *all*:\n\n| a&#124;b |\n| --- |\n| c\\_d\\*\\`\\[\\\\&lt; |\n") != std::string::npos);
+  CHECK(text.find("\n    tools/experiments any --quick\n") != std::string::npos);
 }
 
 TEST_CASE("rising: an order holds where each mean is below the next, and NaN is below nothing") {
