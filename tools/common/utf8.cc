@@ -77,7 +77,7 @@ void append(std::string& out, char32_t c) {
   }
   utf8proc_uint8_t bytes[4];
   auto code = static_cast<utf8proc_int32_t>(c);
-  if (c > 0x10FFFF || !utf8proc_codepoint_valid(code)) code = static_cast<utf8proc_int32_t>(kReplacement);
+  if (!utf8proc_codepoint_valid(code)) code = static_cast<utf8proc_int32_t>(kReplacement);
   const utf8proc_ssize_t n = utf8proc_encode_char(code, bytes);
   out.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(n));
 }
