@@ -1,6 +1,11 @@
 #include <common/heat_map.h>
 #include <common/utf8.h>
 
+#if __has_include(<pty.h>)
+#include <pty.h>
+#include <unistd.h>
+#endif
+
 #include <cmath>
 #include <map>
 #include <random>
@@ -101,6 +106,9 @@ TEST_CASE("heat map: with colours two columns a weight and a mark") {
   CHECK(light.find("\x1b[48;5;255m  ") != std::string::npos);
   CHECK(light.find("48;2;") == std::string::npos);
   CHECK(stripped(light) == stripped(picture));
+  const std::vector<float> odd = {NAN, 0.f};
+  CHECK(stripped(draw_heat_map({1, 2, odd}, {"a", "b"}, {"x"}, {.color = Color::truecolor})).find("x ??") !=
+        std::string::npos);
   for (const std::string& line : lines_of(picture)) {
     if (line.find('\x1b') != std::string::npos) CHECK(line.rfind("\x1b[0m") != std::string::npos);
   }
@@ -235,6 +243,20 @@ TEST_CASE("terminal: colours and width from the environment") {
   CHECK(heat_map_options(style(true, 90, {{"TERM", "xterm"}})).width == 90);
   CHECK(heat_map_options(style(true, 90, {{"TERM", "xterm"}})).cursor);
 }
+
+#if __has_include(<pty.h>)
+TEST_CASE("terminal: one is as large as it says") {
+  const winsize size{.ws_row = 24, .ws_col = 100, .ws_xpixel = 0, .ws_ypixel = 0};
+  int ours = -1, its = -1;
+  REQUIRE(openpty(&ours, &its, nullptr, nullptr, &size) == 0);
+  const TerminalStyle style = terminal_style(its);
+  CHECK(style.is_terminal);
+  CHECK(style.width == 100);
+  CHECK(style.height == 24);
+  close(its);
+  close(ours);
+}
+#endif
 
 TEST_CASE("terminal: shades run from weak to strong") {
   const auto luminance = [](const Shade& s) { return 0.299 * s.red + 0.587 * s.green + 0.114 * s.blue; };

@@ -47,6 +47,11 @@ TEST_CASE("progress: one line") {
 
   CHECK(render_progress({.label = "reading", .done = 1200, .elapsed = 75}, 80, Color::none) ==
         "reading 1200  1:15");
+  CHECK(render_progress({.label = "reading", .done = 1, .elapsed = 3725}, 80, Color::none) ==
+        "reading 1  1:02:05");
+  // What was done before counts as done, and tells nothing of the pace.
+  CHECK(render_progress({.label = "x", .done = 50, .total = 100, .begin = 40, .elapsed = 10}, 80, Color::none)
+            .find(" 50%  0:50 left") != std::string::npos);
   CHECK(render_progress({.label = "x", .done = 0, .total = 4}, 80, Color::none) ==
         "x ──────────────────────────────   0%");
   CHECK(render_progress({.label = "x", .done = 9, .total = 4, .elapsed = 1}, 80, Color::none)
