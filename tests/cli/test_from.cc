@@ -34,6 +34,7 @@ const std::string& other_pairs() {
     for (int i = 0; i < 40; ++i)
       text += std::string("she eats ") + (i % 2 ? "quinces" : "apples") + " chez\telle mange des " +
               (i % 2 ? "coings" : "pommes") + " certes\n";
+    text += "she eats .\telle mange .\nshe eats .\telle mange .\n";  // known, but for the space
     write_file("other.tsv", text + "a hapax here\tun hapax ici\n");
     write_file("few.tsv", "she eats\telle mange\nshe sings\telle chante\n");
     return std::string("other.tsv");

@@ -91,6 +91,10 @@ TEST_CASE("corpus: pairs and alignments are two files") {
   check_refused({"corpus", "-n", "3", "-o", "pairs.tsv", "--alignments", "./pairs.tsv"}, 2,
                 "--out and --alignments name one file: pairs.tsv");
   CHECK_FALSE(exists("pairs.tsv"));
+  write_file("one-name.tsv", "");
+  std::filesystem::create_hard_link(in_scratch("one-name.tsv"), in_scratch("other-name.tsv"));
+  check_refused({"corpus", "-n", "3", "-o", "one-name.tsv", "--alignments", "other-name.tsv"}, 2,
+                "--out and --alignments name one file: one-name.tsv");
   const Result both = run({"corpus", "-n", "3", "--alignments", "-"});  // one behind the other
   CHECK(both.code == 0);
   CHECK(lines_of(both.out).size() == 6);

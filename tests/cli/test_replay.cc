@@ -123,6 +123,10 @@ TEST_CASE("replay knows how much guided alignment counted, and how much was drop
       CHECK(facts.at("dropout_share") >= 0);
       CHECK(facts.at("dropout_share") < 1);  // it rises over 10 passes
       CHECK(run({"replay", bundle}).code == 0);
+      auto wrong = facts;
+      wrong["target_tokens"][0] = 1;
+      write_file(bundle + "/step.json", json_text::dump(wrong));
+      CHECK(run({"replay", bundle}).says(" words, step.json says 1\n"));
       facts["training_seed"] = std::numeric_limits<uint64_t>::max();  // as that of any large --seed
       write_file(bundle + "/step.json", json_text::dump(facts));
       CHECK(run({"replay", bundle}).err == "");

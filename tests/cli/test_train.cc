@@ -355,6 +355,7 @@ TEST_CASE("train: an option of the other kind of model is refused, not ignored")
           "translator: " + std::string(option) + " is of an attention, and --attention none has none\n");
   CHECK(said({"--residual"}) == "translator: --residual needs --layers or --decoder-layers of 2 or more: the "
                                 "first has none below it\n");
+  CHECK(run({"train", "--residual", "--decoder-layers", "2", "--print-config"}).code == 0);
   CHECK(said({"--links", "learnt"}) ==
         "translator: --links needs --guided-alignment, which learns from them\n");
   CHECK(said({"--corpus-size", "500"}) ==

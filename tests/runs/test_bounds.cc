@@ -105,6 +105,11 @@ TEST_CASE(
     if (kind == std::string("gru"))
       for (const auto& [key, value] : good.at("network").at("attention_options").items())
         spoil(json::json_pointer("/network/attention_options/" + key));
+    json cold = good;  // scores are divided by it
+    const json::json_pointer temperature(kind == std::string("gru") ? "/network/attention_options/temperature"
+                                                                    : "/network/temperature");
+    cold[temperature] = 0;
+    CHECK(holds(refusal_of(out, cold), "temperature\" must be from 1e-06 to "));
     for (const char* key :
          {"model", "source_language", "case", "subwords", "subword_model", "french_typography", "network"})
       if (key != std::string("network")) spoil(json::json_pointer(std::string("/") + key));
@@ -149,6 +154,7 @@ TEST_CASE("what a network takes is foretold within a tenth, for every attention,
       c.network.embedding_dim = 40;
       c.network.hidden_size = 64;
       c.network.rnn.num_layers = 3;
+      c.network.decoder_layers = 3;
       c.network.attention_options.max_positions = 500;
       near(Model(c, base.source, base.target, 1), attention + " " + order);
     }
@@ -184,6 +190,9 @@ TEST_CASE(
   double weights = 4 * foretold_parameters(c);
   CHECK(foretold_training(c, sgd, pairs) > 2 * weights);
   CHECK(foretold_training(c, adam, pairs) - foretold_training(c, sgd, pairs) == about(2 * weights));
+  TrainOptions averaged = adam;
+  averaged.ema = 0.99;
+  CHECK(foretold_training(c, averaged, pairs) - foretold_training(c, adam, pairs) == about(weights));
   CHECK(why_training_is_too_large(c, adam, pairs) == "");
   c.network.hidden_size = c.network.embedding_dim = int64_t{1} << 61;
   c.network.rnn.num_layers = int64_t{1} << 61;

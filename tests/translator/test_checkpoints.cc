@@ -125,6 +125,14 @@ TEST_CASE("the best models are kept as directories that load, and no others") {
         scratch::read(directory.file("model.safetensors")));
 }
 
+TEST_CASE("of models that are equally good the first is kept") {
+  scratch::Directory directory;
+  Checkpoints kept(directory.path().string(), 1);
+  for (int64_t step : {1, 2}) kept.offer(tiny::model(), {step, 0.5}, {});
+  REQUIRE(kept.best().size() == 1);
+  CHECK(kept.best()[0].step == 1);
+}
+
 TEST_CASE("the mean of the best takes the best one's place where it is better, and only there") {
   int better = 0, worse = 0;
   for (double lr : {0.02, 0.5, 2.0, 4.0}) {
@@ -192,4 +200,10 @@ TEST_CASE("kept models of other sizes have no mean") {
   CHECK_THROWS_WITH(kept.mean(), (kept.path(2) + "/model.safetensors: has other weights than " + kept.path(1) +
                                   "/model.safetensors (another number of them): no mean can be taken")
                                      .c_str());
+  const std::string place = kept.path(2) + "/model.safetensors";
+  SafetensorsFile wider = load_safetensors(kept.path(1) + "/model.safetensors");
+  Tensor& first = wider.tensors[0].second;
+  first = Tensor::zeros({first.size(0), first.size(1) + 1}, first.dtype());
+  save_safetensors(place, wider);
+  CHECK_THROWS_WITH(kept.mean(), doctest::Contains(("(" + wider.tensors[0].first + "): no mean").c_str()));
 }

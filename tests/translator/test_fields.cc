@@ -1,5 +1,8 @@
 // The lists of options: names, texts, and what both kinds of network have.
 
+#include <sstream>
+
+#include <translator/model/fields_json.h>
 #include <translator/model/model_config.h>
 #include <translator/training/train_options.h>
 
@@ -54,6 +57,23 @@ TEST_CASE("a cell is set by its name and keeps its layer_norm") {
   Cell{&c.network.rnn.cell}.set("gru-bahdanau");
   CHECK(c.network.rnn.cell.bahdanau);
   CHECK(c.network.rnn.cell.layer_norm);
+}
+
+TEST_CASE("a path that is not UTF-8 is written to JSON as what can be shown of it") {
+  std::string path = "pairs-\xe9.tsv";
+  CHECK(to_json(Field{"--data", Free{&path}}) == "pairs-\uFFFD.tsv");
+}
+
+TEST_CASE("what a model of before there were three cases says of capitals") {
+  for (const auto& [lowercase, letter_case] : {std::pair{"true", "lower"}, {"false", "keep"}}) {
+    ModelConfig c;
+    c.network.source_vocabulary = c.network.target_vocabulary = 9;
+    std::string text = to_json(c);
+    const std::string now = "\"case\": \"lower\"";
+    text.replace(text.find(now), now.size(), "\"lowercase\": " + std::string(lowercase));
+    std::istringstream file(text);
+    CHECK(read_config(file, "config.json").letter_case == letter_case);
+  }
 }
 
 TEST_CASE("no option of training has two lists or two places in one") {

@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include <translator/inference/mbr.h>
 #include <translator/inference/steering.h>
+#include <translator/text/chrf.h>
 
 #include "tiny.h"
 #include "../quick_doctest.h"
@@ -29,4 +31,17 @@ TEST_CASE("a forbidden word does not come as a copy either, and something else i
   CHECK(copies(free[0]) > 0);
   REQUIRE(told.size() == 1);
   CHECK(copies(told[0]) == 0);
+}
+
+TEST_CASE("a sample that came several times counts as often in what is most like all of them") {
+  const Model model = tiny::model();
+  Translation often, once, alike;
+  often.tokens = {"fort"}, once.tokens = {"nous", "voyons", "une"};
+  alike.tokens = {"nous", "voyons", "une", "maison"};
+  const std::vector<Translation> ranked =
+      by_expected_utility(model, chrf_metric({}), {once, often, alike, often, often});
+  REQUIRE(ranked.size() == 3);
+  CHECK(ranked[0].tokens == often.tokens);
+  CHECK(ranked[0].score >= 60);
+  CHECK(by_expected_utility(model, chrf_metric({}), {often, alike, once})[2].tokens == often.tokens);
 }

@@ -392,4 +392,11 @@ TEST_CASE("a run goes on with the pairs it began with and no others") {
   other[7].target_text = other[7].target.front();
   CHECK_THROWS_WITH(resumed(other), doctest::Contains("other training data"));
   CHECK_THROWS_WITH(resumed(many(19)), doctest::Contains("other training data"));
+  other = many(20);
+  other[7].weight = 2;
+  CHECK_THROWS_WITH(resumed(other), doctest::Contains("other training data"));
+  const EncodedPair twice{.source = {4}, .target = {4}, .weight = 2};
+  EncodedPair half = twice;
+  half.weight = 0.5;
+  CHECK(fingerprints({twice}, {}).at("data") != fingerprints({half}, {}).at("data"));
 }
