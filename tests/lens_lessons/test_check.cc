@@ -14,6 +14,7 @@
 
 #include "../quick_doctest.h"
 #include "../scratch.h"
+#include "check/check_log.h"
 #include "exercises/exercises.h"
 
 using namespace gradus;
@@ -349,6 +350,13 @@ TEST_CASE("check_model: parameters that nothing depends on are an error") {
   CHECK(p.code == 1);
   CHECK(p.says("✗ ignored"));
   CHECK(p.says("The result does not depend on unused.weight"));
+  nn::Linear others[4] = {{3, 2, rng}, {3, 2, rng}, {3, 2, rng}, {3, 2, rng}};
+  for (nn::Linear& l : others) {
+    nn::to(l, DType::f64);
+    parameters.push_back({"more", &l.weight});
+  }
+  CHECK(printed([&] { return lens::check_model("five", f, parameters); })
+            .says("unused.weight, more, more, more and 1 more"));
 }
 
 TEST_CASE("check: of a wrong result, too, what is logged is how large the error is beside the numbers") {
@@ -362,6 +370,16 @@ TEST_CASE("check: of a wrong result, too, what is logged is how large the error 
   std::string line;
   std::getline(std::ifstream(path), line);
   CHECK_MESSAGE(line.find("\"error\":0.986666667,\"tolerance\":1e-09") != std::string::npos, line);
+
+  const std::string odd = directory.file("odd.log");
+  setenv("LENS_CHECK_LOG", odd.c_str(), 1);
+  lens::CheckLog log("a\t\"b\"");
+  log.add("x", Tensor::full({1}, NAN, DType::f64), Tensor::full({1}, NAN, DType::f64), "numeric", {}, 0, 1);
+  log.write();
+  unsetenv("LENS_CHECK_LOG");
+  std::getline(std::ifstream(odd), line);
+  CHECK_MESSAGE(line.find(R"("title":"a\u0009\"b\"")") != std::string::npos, line);
+  CHECK_MESSAGE(line.find(R"("yours":["nan"],"expected":[null])") != std::string::npos, line);
 }
 
 TEST_CASE("exercises: the right answer passes its own check, and every suspect is recognised as itself") {

@@ -52,6 +52,13 @@ TEST_CASE("picture: every cell of a right answer, no outlines") {
         "  1  0.12  1.00     0.12  1.00        0     0\n");
 }
 
+TEST_CASE("picture: what differs by little beside the numbers of its whole input is not outlined") {
+  Picture p{"x", numbers({2}, {1, 1e-9}), numbers({2}, {1, 0}), {}};
+  CHECK(draw(p, {.width = 100}).find("differs") == std::string::npos);
+  p.floor = 1e-9;
+  CHECK(draw(p, {.width = 100}).find("differs") != std::string::npos);
+}
+
 TEST_CASE("picture: one below the other where the terminal is narrow; brackets there") {
   Picture p{"x", numbers({1, 3}, {1, 2, 3}), numbers({1, 3}, {1, 2, 4}), {}};
   std::string text = draw(p, {.width = 40});

@@ -194,6 +194,9 @@ TEST_CASE("broken lines, an interruption, a kill") {
                                    R"({"event":"end","finished":false,"step":15,"seconds":2})"
                                    "\n");
   CHECK(lens::read_run(stopped)["state"] == "interrupted at step 15");
+  const std::string resumed = R"({"event":"resume","version":2,"epoch":0,"step":15,"layers":[]})";
+  CHECK(lens::read_run(log_directory("again", runs::read(stopped + "/train.log") + resumed + "\n"))["state"] ==
+        "going on, or ended without a word");
 
   std::string killed =
       log_directory("killed", start + validation(10) + validation(20) +
