@@ -16,6 +16,7 @@
 #include "subjects.h"
 
 using namespace gradus;
+using lens::largest;
 using lens::test::Small;
 
 namespace {

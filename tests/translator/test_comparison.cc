@@ -46,6 +46,27 @@ TEST_CASE("a race: the best has the least loss and the most BLEU; who is behind 
   CHECK(race_findings(race_rows({race_run("dot", 2, 20), race_run("hard", 1, 30)})).empty());
 }
 
+TEST_CASE("a race: a screen that does not hold all columns gets them in parts, each with the attentions") {
+  const std::string whole = race_table(rows(), 200), parts = race_table(rows(), 60);
+  CHECK(widest(whole) > 60);
+  CHECK(widest(parts) <= 60);
+  auto words = [](const std::string& text) {
+    std::istringstream in(text);
+    std::vector<std::string> out;
+    for (std::string word; in >> word;) out.push_back(word);
+    std::sort(out.begin(), out.end());
+    return out;
+  };
+  std::vector<std::string> told = words(parts);
+  for (const char* name : {"attention", "dot", "general", "hard"}) {  // they stand in front of each part
+    const auto at = std::find(told.begin(), told.end(), name), end = std::upper_bound(at, told.end(), name);
+    CHECK(end - at > 1);
+    told.erase(at + 1, end);
+  }
+  CHECK(told == words(whole));
+  CHECK(widest(race_table(rows(), 1)) > 1);  // a column of its own each
+}
+
 TEST_CASE("a race: a run comes back as it was written, and is none where a weight is missing") {
   const std::string text = to_json(race_run("dot", 2, 20), "size 8");
   const std::optional<RaceRun> again = race_run_from_json(text, "size 8");

@@ -1,5 +1,6 @@
 #include "running.h"
 
+#include <common/error.h>
 #include <common/json_text.h>
 #include <common/progress.h>
 #include <common/split.h>

@@ -50,7 +50,7 @@ struct RaceRow {
 /// One row per attention, in the order in which they first come.
 std::vector<RaceRow> race_rows(const std::vector<RaceRun>& runs);
 
-/// The table for a terminal of so many columns, in two parts or more where they do not hold it, and as Markdown.
+/// The table for a terminal of so many columns, in parts where they do not hold it, and as Markdown.
 std::string race_table(const std::vector<RaceRow>& rows, int screen);
 std::string race_table_markdown(const std::vector<RaceRow>& rows);
 
