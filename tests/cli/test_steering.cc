@@ -321,10 +321,10 @@ TEST_CASE("average: of one model it, of several their mean, and nothing is lost"
         "translator: these are of runs with different seeds, 7, 42, and the mean of weights that began apart "
         "translates badly: translate " + one + ",begun-apart takes them as one instead\n");
   // Dropout is of training, and a seed has drawn no weights where others were taken.
-  REQUIRE(run({"train", "--from", one, "--data", short_pairs(), "--out", "tuned", "--dropout", "0.3", "--seed",
-               "9", "--epochs", "1", "-q"})
+  REQUIRE(run({"train", "--from", one, "--data", short_pairs(), "--out", "tuned-on", "--dropout", "0.3",
+               "--seed", "9", "--epochs", "1", "-q"})
               .code == 0);
-  CHECK(run({"average", one, "tuned", "-o", "same", "--force"}).err == "");
+  CHECK(run({"average", one, "tuned-on", "-o", "same", "--force"}).err == "");
   REQUIRE(run(small_run("lstm", {"--cell", "lstm", "--epochs", "1"})).code == 0);
   const Result wrong = run({"average", one, "lstm", "-o", "wrong"});
   CHECK(wrong.code == 1);
