@@ -92,7 +92,7 @@ TEST_CASE("repeats: content does not see where a letter stands, location does") 
 TEST_CASE("repeats: what it learns, a sequence with its weights, and what is wrong with a command line") {
   const cli::Result run = repeats({"--quick"});
   CHECK(run.code == 0);
-  for (const char* said : {"parameters", "wrong after it", "the places of the sequence"})
+  for (const char* said : {"parameters", "wrong after it", "places of the sequence across"})
     CHECK(run.out.find(said) != std::string::npos);
   const cli::Result bad = repeats({"--score", "dot"});
   CHECK(bad.code == 2);
