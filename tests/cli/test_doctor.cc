@@ -71,6 +71,27 @@ TEST_CASE("doctor: text, exit status, and JSON with all lines") {
   CHECK(same.at("findings") == j.at("findings"));
 }
 
+TEST_CASE("doctor: counts the words that train keeps, as they are spelt") {
+  std::string pairs, valid;
+  for (int i = 0; i < 240; ++i) {
+    const std::string name = fmt::format("N{}o{}", char('a' + i % 24), char('a' + i / 24));
+    const char* flower = i % 3 ? "rose" : "Rose";
+    pairs += i % 2 ? fmt::format("The cat sees {} {}.\tLe chat voit {} {} !\n", name, flower, flower, name)
+                   : fmt::format("{} sees the {}.\t{} voit la « {} ».\n", name, flower, name, flower);
+    if (i % 20 == 0) valid += fmt::format("The {} sees {}.\tLa {} voit {} !\n", flower, name, flower, name);
+  }
+  write_file("spelt.tsv", pairs);
+  write_file("spelt-valid.tsv", valid);
+  const auto counts = json_text::parse(run(quick({"spelt.tsv", "--valid", "spelt-valid.tsv", "--json"})).out)
+                          .at("training").at("min_counts").at(0);
+  REQUIRE(run({"train", "--data", "spelt.tsv", "--valid", "spelt-valid.tsv", "--subwords", "none",
+               "--min-count", "1", "--hidden", "8", "--epochs", "1", "--out", "spelt", "-q"})
+              .code == 0);
+  auto words = [](const std::string& file) { return count(read_file("spelt/" + file), "\n") - 4; };  // specials
+  CHECK(counts.at("source_words") == words("source.vocab"));
+  CHECK(counts.at("target_words") == words("target.vocab"));
+}
+
 TEST_CASE("doctor: sound pairs end with 0, and training is measured") {
   REQUIRE(exists(harmed()));
   Result r = run({"doctor", "sound.tsv", "--seconds", "0.2", "--threads", "1"});

@@ -101,6 +101,12 @@ struct LearntText {
 };
 /// @throws UsageError for options of words among those of pieces, and the other way round.
 LearntText learn_text(const TrainCommand& command, const Data& data);
+/// How a side is split where words are the tokens, and the spacing that this takes, as in LearntText.
+struct WordSegmenters {
+  bool french;
+  Segmenter source, target;
+};
+WordSegmenters word_segmenters(const TrainCommand& command, const Data& data, const TextModels& models);
 /// A fresh model for the data: languages, weights from the seed.
 Model fresh_model(const TrainCommand& command, const Data& data, const LearntText& text);
 /// Makes a trained model one for the data: the command's options, and new words where it wants them.

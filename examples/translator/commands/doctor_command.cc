@@ -83,7 +83,7 @@ int run(DoctorCommand& o) {
     for (const std::string& out : {o.clean, o.clean + ".rejected"})
       must_not_overwrite("--clean", out, {o.pairs, o.target, o.valid, o.test});
   must_read_stdin_once({{"pairs", o.pairs}, {"--target", o.target}, {"--valid", o.valid}, {"--test", o.test}});
-  constexpr int64_t kStages = 6;
+  constexpr int64_t kStages = 7;
   int64_t done = 0;
   Progress bar("reading", kStages, {.delay_seconds = 2});
   auto stage = [&](const std::string& what) {

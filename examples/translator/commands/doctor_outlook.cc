@@ -27,11 +27,12 @@ std::vector<SentencePair> sample_of(const std::vector<SentencePair>& pairs, size
   return out;
 }
 
-std::vector<Outlook::MinCount> min_counts_of(const std::vector<SentencePair>& pairs) {
+std::vector<Outlook::MinCount> min_counts_of(const std::vector<SentencePair>& pairs,
+                                             const WordSegmenters& split) {
   TokenCounts source, target;
   for (const SentencePair& p : pairs) {
-    source.add(p.source);
-    target.add(p.target);
+    source.add(split.source.split(p.source_text).pieces);
+    target.add(split.target.split(p.target_text).pieces);
   }
   auto count = [](const TokenCounts& counts, int64_t least, int64_t& words, double& unknown) {
     int64_t all = 0, rare = 0;
@@ -113,7 +114,8 @@ Outlook look_ahead(TrainCommand o, const Data& data, const LearntText& text, dou
   o.train.threads = out.threads = o.common.threads;
   out.epochs = o.train.epochs;
   out.pieces = o.model.subwords != "none";
-  out.min_counts = min_counts_of(data.train);
+  on_stage("words");
+  out.min_counts = min_counts_of(data.train, word_segmenters(o, data, text.models));
   on_stage("pieces");
   const Data some{.train = sample_of(data.train, kLearnt), .valid = {}};
   const std::vector<SentencePair> sample = sample_of(data.train, kSample);

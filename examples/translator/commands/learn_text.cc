@@ -159,6 +159,16 @@ void prepare(Model& model, const TrainCommand& o, const Data& data) {
   model.extend(config, source, target, o.train.seed);
 }
 
+WordSegmenters word_segmenters(const TrainCommand& o, const Data& data, const TextModels& models) {
+  const bool french = is_french(data.train);
+  const SegmenterOptions source{.letter_case = o.model.letter_case},
+      target{.letter_case = o.model.letter_case,
+             .typography = french ? Typography::french : Typography::other,
+             .marks = true};
+  return {french, Segmenter(source, nullptr, models.source_case),
+          Segmenter(target, nullptr, models.target_case)};
+}
+
 LearntText learn_text(const TrainCommand& o, const Data& data) {
   constexpr Text kSource = &SentencePair::source_text, kTarget = &SentencePair::target_text;
   LearntText out;
@@ -178,13 +188,10 @@ LearntText learn_text(const TrainCommand& o, const Data& data) {
     add_tags(out.source, out.target, joint, data);
     return out;
   }
-  out.french = is_french(data.train);
-  const SegmenterOptions source{.letter_case = o.model.letter_case},
-      target{.letter_case = o.model.letter_case,
-             .typography = out.french ? Typography::french : Typography::other,
-             .marks = true};
-  out.source = vocabulary_of(data.train, kSource, Segmenter(source, nullptr, models.source_case), o);
-  out.target = vocabulary_of(data.train, kTarget, Segmenter(target, nullptr, models.target_case), o);
+  const WordSegmenters words = word_segmenters(o, data, models);
+  out.french = words.french;
+  out.source = vocabulary_of(data.train, kSource, words.source, o);
+  out.target = vocabulary_of(data.train, kTarget, words.target, o);
   add_tags(out.source, out.target, false, data);
   return out;
 }
