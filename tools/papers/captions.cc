@@ -29,7 +29,8 @@ std::vector<Run> captions_runs(bool quick, int seeds) {
   return out;
 }
 
-Page captions_page(const std::vector<Log>& logs) {
+// What the page says before anything is measured.
+Page captions_words() {
   Page page;
   page.title = "Where the gaze rests";
   page.claim =
@@ -58,7 +59,11 @@ Page captions_page(const std::vector<Log>& logs) {
       "attention have learnt the task; the doubly stochastic one is still at it. A first form, with a layer "
       "between the mean and the first state, did about the same with that seed. Nothing else was tried.",
       "`gallery-captions --attention hard` draws a picture with the gaze on it, word by word."};
+  return page;
+}
 
+Page captions_page(const std::vector<Log>& logs) {
+  Page page = captions_words();
   const std::set<int64_t> updates = tested_updates(logs);
   bool quick = false;
   for (const Log& log : logs) quick = quick || log.setting.at("quick").get<bool>();

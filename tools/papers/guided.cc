@@ -33,7 +33,8 @@ std::vector<Run> guided_runs(bool quick, int seeds) {
   return runs_of(trials, quick, seeds);
 }
 
-Page guided_page(const std::vector<Log>& logs) {
+// What the page says before anything is measured.
+Page guided_words() {
   Page page;
   page.title = "Telling the attention where to look";
   page.claim =
@@ -67,7 +68,11 @@ Page guided_page(const std::vector<Log>& logs) {
       "for the question whether 0.05 can be reached; w = 0.3 is the only one that was tried.",
       "The recipe is that of `need`, chosen on seed 101 without links. What is asked of the figures was worded "
       "when the first of them were known."};
+  return page;
+}
 
+Page guided_page(const std::vector<Log>& logs) {
+  Page page = guided_words();
   Words weights;
   for (const Log& log : logs)
     if (const std::string w = log.setting.value("weight", "");

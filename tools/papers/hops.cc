@@ -22,7 +22,8 @@ std::vector<Run> hops_runs(bool quick, int seeds) {
   return out;
 }
 
-Page hops_page(const std::vector<Log>& logs) {
+// What the page says before anything is measured.
+Page hops_words() {
   Page page;
   page.title = "Attending several times";
   page.claim =
@@ -49,7 +50,11 @@ Page hops_page(const std::vector<Log>& logs) {
       "Stories and recipe were chosen by the errors of these seeds: the page shows an order, and "
       "not how well another world would be learnt.",
       "`gallery-memory_network --task 2 --hops 2` draws the weights of each hop over a story."};
+  return page;
+}
 
+Page hops_page(const std::vector<Log>& logs) {
+  Page page = hops_words();
   std::set<int> tasks, hops;
   for (const Log& log : logs) {
     tasks.insert(log.setting.at("task").get<int>());

@@ -28,7 +28,8 @@ std::vector<Run> reader_runs(bool quick, int seeds) {
   return out;
 }
 
-Page reader_page(const std::vector<Log>& logs) {
+// What the page says before anything is measured.
+Page reader_words() {
   Page page;
   page.title = "Filling a blank from a story";
   page.claim =
@@ -61,7 +62,11 @@ Page reader_page(const std::vector<Log>& logs) {
       "shorter stories only.",
       "`gallery-attentive_reader --head general` shows a story's words shaded by their weights. They need not "
       "rest on the name itself: a state of the network knows its neighbours."};
+  return page;
+}
 
+Page reader_page(const std::vector<Log>& logs) {
+  Page page = reader_words();
   const std::set<int64_t> updates = tested_updates(logs);
   int sentences = 0;
   for (const Log& log : logs) sentences = log.setting.at("sentences").get<int>();

@@ -48,7 +48,8 @@ std::vector<double> decades(const std::vector<Log>& logs, const std::string& nam
   return out;
 }
 
-Page recall_page(const std::vector<Log>& logs) {
+// What the page says before anything is measured.
+Page recall_words() {
   Page page;
   page.title = "How far back a recurrent network recalls";
   page.claim =
@@ -83,7 +84,11 @@ Page recall_page(const std::vector<Log>& logs) {
       "0.01 for the GRU. With that seed the LSTM did better still at 0.0003.",
       "The gradient is that of this task's networks; `lens flow --cell rnn --length 30` draws it for a whole "
       "translator, with and without attention."};
+  return page;
+}
 
+Page recall_page(const std::vector<Log>& logs) {
+  Page page = recall_words();
   std::set<int> lags;
   for (const Log& log : logs) lags.insert(log.setting.at("lag").get<int>());
   Table recalled{"First words recalled after so many others, in per cent. Chance is 12.5.", {"unit"}, {}};

@@ -40,7 +40,8 @@ double guessing(int R) {
   return 1 - harmonic / R;
 }
 
-Page repeats_page(const std::vector<Log>& logs) {
+// What the page says before anything is measured.
+Page repeats_words() {
   Page page;
   page.title = "Places that look alike";
   page.claim =
@@ -67,7 +68,11 @@ Page repeats_page(const std::vector<Log>& logs) {
       "Rate and number were chosen on seed 101, none of the page's: 500 updates are enough for the location, "
       "and content still improves at 6000, towards the guess that remembers.",
       "`gallery-repeats --score bahdanau` draws the weights over a sequence."};
+  return page;
+}
 
+Page repeats_page(const std::vector<Log>& logs) {
+  Page page = repeats_words();
   const std::vector<int> repeats = {1, 2, 3, 4, 6, 8}, lengths = {kTrained, 30, 40, 50};
   Table wrong{
       "Wrong letters among those that follow the repeated one, in per cent, by how many of the 20 places it "

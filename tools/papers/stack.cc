@@ -26,7 +26,8 @@ std::vector<Run> stack_runs(bool quick, int seeds) {
   return out;
 }
 
-Page stack_page(const std::vector<Log>& logs) {
+// What the page says before anything is measured.
+Page stack_words() {
   Page page;
   page.title = "Counting takes a memory that grows";
   page.claim =
@@ -56,7 +57,11 @@ Page stack_page(const std::vector<Log>& logs) {
       "Rounded, an action is the likeliest one. Where that spoils a run that was right, it had learnt actions "
       "in between, which pop a part of a place.",
       "`gallery-stack_rnn --language anbncn` draws the actions of each stack over a string."};
+  return page;
+}
 
+Page stack_page(const std::vector<Log>& logs) {
+  Page page = stack_words();
   std::set<std::string> present;
   for (const Log& log : logs) present.insert(log.setting.at("language").get<std::string>());
   auto of = [&](const std::string& model, const std::string& language, const char* name) {
