@@ -2,6 +2,7 @@
 
 #include <gradus/memory.h>
 #include <gradus/nn/module.h>
+#include <gradus/parallel.h>
 #include <gradus/random.h>
 #include <translator/text/subwords.h>
 #include <translator/training/training_step.h>
@@ -28,12 +29,16 @@ std::vector<SentencePair> sample_of(const std::vector<SentencePair>& pairs, size
 }
 
 std::vector<Outlook::MinCount> min_counts_of(const std::vector<SentencePair>& pairs,
-                                             const WordSegmenters& split) {
+                                             const WordSegmenters& split, int threads) {
   TokenCounts source, target;
-  for (const SentencePair& p : pairs) {
-    source.add(split.source.split(p.source_text).pieces);
-    target.add(split.target.split(p.target_text).pieces);
-  }
+  auto read = [&](TokenCounts& counts, std::string SentencePair::*side, const Segmenter& segmenter) {
+    for (const SentencePair& p : pairs) counts.add(segmenter.split(p.*side).pieces);
+  };
+  gradus::ThreadPool pool(std::min(threads, 2));  // a side each
+  pool.run([&](int worker) {
+    if (worker == 0) read(source, &SentencePair::source_text, split.source);
+    if (worker == pool.size() - 1) read(target, &SentencePair::target_text, split.target);
+  });
   auto count = [](const TokenCounts& counts, int64_t least, int64_t& words, double& unknown) {
     int64_t all = 0, rare = 0;
     for (const auto& [word, n] : counts.all()) {
@@ -115,7 +120,7 @@ Outlook look_ahead(TrainCommand o, const Data& data, const LearntText& text, dou
   out.epochs = o.train.epochs;
   out.pieces = o.model.subwords != "none";
   on_stage("words");
-  out.min_counts = min_counts_of(data.train, word_segmenters(o, data, text.models));
+  out.min_counts = min_counts_of(data.train, word_segmenters(o, data, text.models), out.threads);
   on_stage("pieces");
   const Data some{.train = sample_of(data.train, kLearnt), .valid = {}};
   const std::vector<SentencePair> sample = sample_of(data.train, kSample);
