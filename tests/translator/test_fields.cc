@@ -2,6 +2,8 @@
 
 #include <sstream>
 
+#include <nlohmann/json.hpp>
+
 #include <translator/model/fields_json.h>
 #include <translator/model/model_config.h>
 #include <translator/training/train_options.h>
