@@ -36,6 +36,9 @@ TerminalStyle terminal_style(int fd);
 TerminalStyle terminal_style(bool is_terminal, int columns,
                              const std::function<const char*(const char*)>& environment);
 
+/// Columns of a line that is printed: a file's may be longer than a terminal's, but not without end.
+inline int screen_width(const TerminalStyle& style) { return style.is_terminal ? style.width : 200; }
+
 /// A colour as the terminal gets it: 24 bits, and its nearest of the 256. For 16 the nearest is worked out.
 struct Shade {
   int red = 0;

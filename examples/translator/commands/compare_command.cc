@@ -18,7 +18,6 @@
 #include <common/tell.h>
 #include <common/terminal.h>
 #include <translator/text/word_picture.h>
-#include <translator/training/live_view.h>
 #include <translator/training/trainer.h>
 
 namespace translator {

@@ -14,9 +14,6 @@ namespace translator {
 std::string draw_live_view(const std::vector<Validation>& validations, const RunLog::Details& newest,
                            const TerminalStyle& style);
 
-/// Columns of a line that is printed: a file's may be longer than a terminal's, but not without end.
-inline int screen_width(const TerminalStyle& style) { return style.is_terminal ? style.width : 200; }
-
 /// What a trainer of real text is told in the first minute, when scores are still low: how long it takes here.
 /// From the seconds that so many epochs took, for as many as `passes`, and target tokens a second; `hint` ends
 /// it, a sentence or nothing. Empty below two minutes.
