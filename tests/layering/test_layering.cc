@@ -6,6 +6,7 @@
 // like these.
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -253,22 +254,44 @@ TEST_CASE("every page of docs/ is linked from the index of its folder, and that 
   CHECK(pages > 15);
 }
 
-TEST_CASE("every link from a page to a file of the project leads to one") {
-  int links = 0;
+// As GitHub names a heading: in lower case, without marks, a hyphen for each space.
+std::set<std::string> headings(const fs::path& page) {
+  std::set<std::string> out;
+  std::ifstream in(page);
+  for (std::string line; std::getline(in, line);) {
+    const size_t begin = line.find_first_not_of('#');
+    if (begin == 0 || begin > 6 || line[begin] != ' ') continue;
+    std::string name;
+    for (unsigned char c : line.substr(begin + 1))
+      if (std::isalnum(c) || c == '-' || c == '_' || c >= 0x80) name += static_cast<char>(std::tolower(c));
+      else if (c == ' ') name += '-';
+    out.insert(name);
+  }
+  return out;
+}
+
+TEST_CASE("every link from a page to a file of the project, or to a heading, leads to one") {
+  int links = 0, anchors = 0;
   for (const fs::path& page : pages()) {
     std::ifstream in(page);
     const std::string text(std::istreambuf_iterator<char>(in), {});
     for (size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at)) {
       at += 2;
-      const std::string link = text.substr(at, text.find_first_of("#)", at) - at);
+      const std::string link = text.substr(at, text.find(')', at) - at);
       // A space is in no link, but in the parameters of a lambda, which look like one.
       if (link.empty() || link.find("://") != std::string::npos || link.find(' ') != std::string::npos)
         continue;
-      CHECK_MESSAGE(fs::exists(page.parent_path() / link), page.string() << " leads to " << link);
+      const size_t mark = link.find('#');
+      const fs::path file = mark == 0 ? page : page.parent_path() / link.substr(0, mark);
+      CHECK_MESSAGE(fs::exists(file), page.string() << " leads to " << link);
       ++links;
+      if (mark == std::string::npos || file.extension() != ".md") continue;
+      CHECK_MESSAGE(headings(file).count(link.substr(mark + 1)) == 1, page.string() << " leads to " << link);
+      ++anchors;
     }
   }
   CHECK(links > 60);
+  CHECK(anchors > 20);
 }
 
 // A bar in a cell is escaped, in backquotes, too.

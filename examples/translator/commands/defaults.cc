@@ -1,4 +1,4 @@
-// What a training that was told nothing does. Why it is so: docs/recipes.md, "What the defaults come from".
+// What a training that was told nothing does. Why it is so: docs/defaults.md.
 
 #include <algorithm>
 #include <array>
@@ -52,7 +52,7 @@ constexpr double kRateFurther = 1.0 / 3;
 constexpr int64_t kWarmup = 1000, kWarmupMuon = 400;
 
 // Of fewer pairs more is learnt by Muon than ever is by Adam, though its products take their time whatever the
-// batch. Of more, a GRU translates as well after the passes of Adam that take as long (docs/recipes.md). A
+// batch. Of more, a GRU translates as well after the passes of Adam that take as long (docs/muon.md). A
 // Transformer so wide learns more by Muon in the same minutes, and soon by heart: its dropout rises sooner.
 constexpr int64_t kFewForMuon = 20'000, kWideForMuon = 256, kNarrow = 128;
 

@@ -38,7 +38,7 @@ std::unique_ptr<nn::TranslationModel> fresh(const ModelConfig& config, uint64_t 
   gradus::Rng rng(seed);
   if (config.model == "transformer") return std::make_unique<nn::TransformerSeq2Seq>(config.transformer, rng);
   nn::Seq2SeqConfig network = config.network;
-  network.embedding_deviation = 0.3;  // docs/recipes.md says why
+  network.embedding_deviation = 0.3;  // docs/defaults.md says why
   return std::make_unique<nn::Seq2Seq>(network, rng);
 }
 

@@ -196,8 +196,8 @@ void Trainer::stop_for(const StepBatch& batch) {
 }
 
 // In a run of fewer passes than usual less is learnt by heart, and dropout rises more slowly: in a quarter of
-// them half as fast (docs/recipes.md, "Dropout that rises"). How many it will come to, a run of so many minutes
-// tells from the pace so far.
+// them half as fast (docs/defaults.md, "Dropout that rises"). How many it will come to, a run of so many
+// minutes tells from the pace so far.
 double Trainer::dropout_share() const {
   if (options_.dropout_warmup <= 0) return 1;
   const double done = epochs(), over = progress(), usual = options_.usual_epochs;
