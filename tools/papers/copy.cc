@@ -99,14 +99,18 @@ Page copy_words() {
   return page;
 }
 
-Page copy_page(const std::vector<Log>& logs) {
-  Page page = copy_words();
+// A third of the longest that is tested.
+int practised_length(const std::vector<int>& lengths) { return lengths.back() / 3; }
+
+Measured share_right(const std::vector<Log>& logs, const std::string& task, const std::string& model,
+                     int length, const char* what = "symbols") {
+  return {model, results(where(logs, {{"task", task}, {"model", model}}), fmt::format("{}_{}", what, length))};
+}
+
+// What is right at each length, of symbols and of whole sequences.
+void add_lengths(Page& page, const std::vector<Log>& logs) {
   const std::vector<int> lengths = tested_lengths(logs);
-  const int longest = lengths.back(), practised = longest / 3;
-  auto of = [&](const std::string& task, const std::string& model, int length, const char* what = "symbols") {
-    return Measured{
-        model, results(where(logs, {{"task", task}, {"model", model}}), fmt::format("{}_{}", what, length))};
-  };
+  const int practised = practised_length(lengths);
   std::vector<Panel> panels;
   Table whole{"Sequences of which every symbol is right, in per cent.", {"task", "model"}, {}};
   for (int length : lengths)
@@ -131,10 +135,10 @@ Page copy_page(const std::vector<Log>& logs) {
       Series series{copier.name, {}};
       Words symbols = {copier.name}, sequences = {task, copier.name};
       for (int length : lengths) {
-        series.values.push_back(of(task, copier.name, length).values);
+        series.values.push_back(share_right(logs, task, copier.name, length).values);
         symbols.push_back(shown(series.values.back(), 100));
         if (length >= practised)
-          sequences.push_back(shown(of(task, copier.name, length, "sequences").values, 100));
+          sequences.push_back(shown(share_right(logs, task, copier.name, length, "sequences").values, 100));
       }
       panel.series.push_back(series);
       table.rows.push_back(symbols);
@@ -146,7 +150,16 @@ Page copy_page(const std::vector<Log>& logs) {
   page.tables.push_back(whole);
   page.svg_text = "Share of symbols right over the length of the sequence, for each way to find a place";
   page.svg = chart_svg(page.svg_text, panels);
+}
 
+Page copy_page(const std::vector<Log>& logs) {
+  Page page = copy_words();
+  add_lengths(page, logs);
+  const std::vector<int> lengths = tested_lengths(logs);
+  const int longest = lengths.back(), practised = practised_length(lengths);
+  auto of = [&](const std::string& task, const std::string& model, int length) {
+    return share_right(logs, task, model, length);
+  };
   auto compare = [&](const std::string& task, int length, const char* less, const char* more) {
     const Measured a = of(task, less, length), b = of(task, more, length);
     if (a.values.empty() || b.values.empty()) return;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "chart.h"
@@ -112,23 +113,33 @@ Page feedforward_words() {
       "runs had none there.",
       "Varying lengths: 50 to 250 for 2 epochs, not 50 to 10000 for 100. A batch has one length, so that "
       "nothing is padded. Longer training was unstable: from 50 to 500, one seed of sums with attention "
-      "had 75.6 % right after three epochs and 1.2 % after four."};
-  return page;
-}
-
-Page feedforward_page(const std::vector<Log>& logs) {
-  Page page = feedforward_words();
-  std::set<int64_t> lengths;
-  std::set<uint64_t> seeds;
-  for (const Log& log : logs) {
-    if (log.setting.contains("length")) lengths.insert(log.setting["length"].get<int64_t>());
-    seeds.insert(log.seed);
-  }
-  page.differences.push_back(
+      "had 75.6 % right after three epochs and 1.2 % after four.",
       "T = 5000, at three minutes an epoch, and products with the mean at T = 1000, which take the paper 33 "
       "epochs, are run by --long alone. T = 5000 has sums with attention; the paper has 8 epochs for sums with "
       "the mean, 15 for products with attention, and 89.8 % right after 100 for products with the mean. "
-      "T = 10000 is left out.");
+      "T = 10000 is left out."};
+  return page;
+}
+
+// How many the paper has, if it has them.
+std::optional<int> epochs_of_paper(const std::string& task, const std::string& pool, int64_t length) {
+  const auto& of = kPaper.at(task + " " + pool);
+  const auto known = of.find(length);
+  return known == of.end() ? std::nullopt : std::optional(known->second);
+}
+
+std::set<int64_t> lengths_of(const std::vector<Log>& logs) {
+  std::set<int64_t> out;
+  for (const Log& log : logs)
+    if (log.setting.contains("length")) out.insert(log.setting["length"].get<int64_t>());
+  return out;
+}
+
+// Epochs over the length: a table beside the paper, and a picture. And what is right of lengths that vary.
+void add_epochs(Page& page, const std::vector<Log>& logs) {
+  const std::set<int64_t> lengths = lengths_of(logs);
+  std::set<uint64_t> seeds;
+  for (const Log& log : logs) seeds.insert(log.seed);
   Table epochs{"Epochs until all test sequences are answered right, in parentheses the paper's.",
                {"task", "pooling"},
                {}};
@@ -137,9 +148,6 @@ Page feedforward_page(const std::vector<Log>& logs) {
                {}};
   for (int64_t length : lengths) epochs.head.push_back(fmt::format("T = {}", length));
   std::vector<Panel> panels;
-  bool exact = !logs.empty();
-  int64_t inside = 0, compared = 0;
-  std::string outside;
   for (const std::string& task : kTasks) {
     const std::vector<Log> of_task = where(logs, {{"task", task}});
     if (of_task.empty()) continue;
@@ -152,32 +160,14 @@ Page feedforward_page(const std::vector<Log>& logs) {
     for (const std::string& pool : kPools) {
       Words row = {task, pool};
       Series series{pool, {}};
-      const auto paper = kPaper.at(task + " " + pool);
       for (int64_t length : lengths) {
         const std::vector<Log> cell = where(of_task, {{"pool", pool}, {"length", length}});
-        const std::vector<double> found = results(cell, "epochs");
         row.push_back(epochs_text(cell, seeds.size()));
         // What was stopped has no number of epochs.
-        series.values.push_back(unsolved_of(cell) == 0 ? found : std::vector<double>());
-        if (cell.empty()) continue;
-        if (auto known = paper.find(length); known != paper.end()) {
-          row.back() += fmt::format(" ({})", known->second);
-          // Of a run that was stopped nobody knows more than that it takes longer.
-          std::vector<double> needed;
-          for (const Log& log : cell)
-            needed.push_back(log.result("epochs") + (log.result("right") == 1 ? 0 : 1));
-          auto [least, most] = std::minmax_element(needed.begin(), needed.end());
-          ++compared;
-          if (*least <= known->second && (known->second <= *most || unsolved_of(cell) > 0))
-            ++inside;
-          else
-            outside +=
-                fmt::format("{} {}, {}, T = {}: {:.0f} and more, not {}", outside.empty() ? ". Not of" : ";",
-                            task, pool, length, *least, known->second);
-        }
+        series.values.push_back(unsolved_of(cell) == 0 ? results(cell, "epochs") : std::vector<double>());
+        if (auto known = epochs_of_paper(task, pool, length); known && !cell.empty())
+          row.back() += fmt::format(" ({})", *known);
       }
-      for (const Log& log : where(of_task, {{"pool", pool}}))
-        exact = exact && log.result("parameters") == (pool == "mean" ? 10501 : 10602);
       epochs.rows.push_back(row);
       panel.series.push_back(series);
       if (std::vector<Log> cell = where(of_task, {{"pool", pool}, {"vary", 5}}); !cell.empty())
@@ -190,9 +180,48 @@ Page feedforward_page(const std::vector<Log>& logs) {
   page.svg_text =
       "Epochs until all test sequences are answered right, over their length T, where every run gets there";
   page.svg = chart_svg(page.svg_text, panels);
+}
 
-  page.findings.push_back(
-      {exact, "10,602 parameters with attention and 10,501 with the mean, as in the paper."});
+Finding as_many_parameters(const std::vector<Log>& logs) {
+  const bool all = std::all_of(logs.begin(), logs.end(), [](const Log& log) {
+    return log.result("parameters") == (log.setting.at("pool") == "mean" ? 10501 : 10602);
+  });
+  return {all && !logs.empty(), "10,602 parameters with attention and 10,501 with the mean, as in the paper."};
+}
+
+// Whether the paper's epochs are between the least and the most of the seeds, cell by cell.
+void add_beside_paper(Page& page, const std::vector<Log>& logs) {
+  int64_t inside = 0, compared = 0;
+  std::string outside;
+  for (const std::string& task : kTasks)
+    for (const std::string& pool : kPools)
+      for (int64_t length : lengths_of(logs)) {
+        const std::vector<Log> cell = where(logs, {{"task", task}, {"pool", pool}, {"length", length}});
+        const std::optional<int> known = epochs_of_paper(task, pool, length);
+        if (cell.empty() || !known) continue;
+        // Of a run that was stopped nobody knows more than that it takes longer.
+        std::vector<double> needed;
+        for (const Log& log : cell)
+          needed.push_back(log.result("epochs") + (log.result("right") == 1 ? 0 : 1));
+        auto [least, most] = std::minmax_element(needed.begin(), needed.end());
+        ++compared;
+        if (*least <= *known && (*known <= *most || unsolved_of(cell) > 0))
+          ++inside;
+        else
+          outside += fmt::format("{} {}, {}, T = {}: {:.0f} and more, not {}",
+                                 outside.empty() ? ". Not of" : ";", task, pool, length, *least, *known);
+      }
+  if (compared > 0)
+    page.findings.push_back(
+        {inside == compared, fmt::format("The paper's epochs lie between the least and the most of "
+                                         "the seeds: in {} of {} cells{}.",
+                                         inside, compared, outside)});
+}
+
+Page feedforward_page(const std::vector<Log>& logs) {
+  Page page = feedforward_words();
+  add_epochs(page, logs);
+  page.findings.push_back(as_many_parameters(logs));
   // By epochs; by what is right where an end was set to these, and for lengths that vary.
   auto compare = [&](const std::string& name, const json& what, bool by_epochs) {
     auto of = [&](const char* pool) {
@@ -205,20 +234,19 @@ Page feedforward_page(const std::vector<Log>& logs) {
     else
       page.find(name + ", per cent right: ", {of("mean"), of("attention")});
   };
-  for (int64_t length : lengths) {
+  for (int64_t length : lengths_of(logs)) {
     const json what = {{"task", "multiply"}, {"length", length}};
     if (where(where(logs, what), {{"pool", "mean"}}).empty()) continue;
     if (length == 100) continue;  // 2 epochs with either in the paper
     const bool all_solved = unsolved_of(where(logs, what)) == 0;
     compare(fmt::format("Products, T = {}", length), what, all_solved);
   }
-  for (const Words& row : varied.rows)
-    if (row[1] == "mean") compare("Varying lengths, " + row[0], {{"task", row[0]}, {"vary", 5}}, false);
-  if (compared > 0)
-    page.findings.push_back(
-        {inside == compared, fmt::format("The paper's epochs lie between the least and the most of "
-                                         "the seeds: in {} of {} cells{}.",
-                                         inside, compared, outside)});
+  for (const std::string& task : kTasks) {
+    const json what = {{"task", task}, {"vary", 5}};
+    if (!where(where(logs, what), {{"pool", "mean"}}).empty())
+      compare("Varying lengths, " + task, what, false);
+  }
+  add_beside_paper(page, logs);
   return page;
 }
 

@@ -66,11 +66,6 @@ Page focus_words() {
       "translation can be better than where the look may rest. Local-p is free to predict any place in either "
       "order, if it learns to: its place gets a gradient only from words that the Gaussian around it lets "
       "through.";
-  return page;
-}
-
-Page focus_page(const std::vector<Log>& logs) {
-  Page page = focus_words();
   page.differences = {
       "One layer of GRU that reads both ways, 64 units, the embedded corpus at the size of the command above; "
       "the paper has four layers of LSTM of 1000 units that read one way, 4.5 million pairs. Windows of 1 to "
@@ -93,7 +88,11 @@ Page focus_page(const std::vector<Log>& logs) {
       "and 35.1, and general 67.1 with the verbs last. When the orders were put down that was known, and of "
       "the page's seeds nothing.",
   };
+  return page;
+}
 
+// BLEU and alignment error over the window: a table an order of words, and a picture.
+void add_windows(Page& page, const std::vector<Log>& logs) {
   Panel bleu{.title = "BLEU", .x_name = "words to each side of the centre", .factor = 100};
   Panel error{.title = "Alignment error", .x_name = "words to each side of the centre"};
   for (Panel* panel : {&bleu, &error}) {
@@ -125,7 +124,11 @@ Page focus_page(const std::vector<Log>& logs) {
   }
   page.svg_text = "BLEU and alignment error over the window of local attention, in two word orders";
   page.svg = chart_svg(page.svg_text, {bleu, error});
+}
 
+Page focus_page(const std::vector<Log>& logs) {
+  Page page = focus_words();
+  add_windows(page, logs);
   // An order of rows by one of their results, where all of them were run.
   auto find = [&](const std::string& what, const std::vector<Focus>& order, const char* result) {
     std::vector<Measured> values;

@@ -87,10 +87,8 @@ Page recall_words() {
   return page;
 }
 
-Page recall_page(const std::vector<Log>& logs) {
-  Page page = recall_words();
-  std::set<int> lags;
-  for (const Log& log : logs) lags.insert(log.setting.at("lag").get<int>());
+// What is recalled after each lag, and how far the gradient reaches.
+void add_lags(Page& page, const std::vector<Log>& logs, const std::set<int>& lags) {
   Table recalled{"First words recalled after so many others, in per cent. Chance is 12.5.", {"unit"}, {}};
   Table reach{
       "log10 of |dL/dh| at the first word over |dL/dh| at the end: before training / after it, mean of "
@@ -133,6 +131,13 @@ Page recall_page(const std::vector<Log>& logs) {
   page.tables = {recalled, reach};
   page.svg_text = "Share recalled, and the gradient before training, over the number of words in between";
   page.svg = chart_svg(page.svg_text, {learned, gradient});
+}
+
+Page recall_page(const std::vector<Log>& logs) {
+  Page page = recall_words();
+  std::set<int> lags;
+  for (const Log& log : logs) lags.insert(log.setting.at("lag").get<int>());
+  add_lags(page, logs, lags);
 
   auto of = [&](const std::string& cell, int lag) {
     return Measured{cell, results(where(logs, {{"cell", cell}, {"lag", lag}}), "recalled")};

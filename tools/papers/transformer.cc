@@ -134,11 +134,19 @@ Page transformer_words() {
   return page;
 }
 
-Page transformer_page(const std::vector<Log>& logs) {
-  Page page = transformer_words();
-  auto of = [&](const std::string& cut, const char* what) {
-    return Measured{cut, results(where(logs, {{"cut", cut}}), what)};
-  };
+Measured of_cut(const std::vector<Log>& logs, const std::string& cut, const char* what) {
+  return {cut, results(where(logs, {{"cut", cut}}), what)};
+}
+
+// Symbols copied in their places, where order is all that there is.
+Measured copied(const std::vector<Log>& logs, const std::string& positions) {
+  Measured out{positions, {}};
+  for (const Log& log : where(logs, {{"positions", positions}}))
+    out.values.push_back(log.result(fmt::format("symbols_{}", log.setting.at("symbols").get<int>())));
+  return out;
+}
+
+void add_cuts(Page& page, const std::vector<Log>& logs) {
   Table table{
       "Means over seeds on the test sentences. AER is of the last layer's cross-attention, mean over heads.",
       {"", "perplexity", "BLEU", "exact, %", "AER", "the paper's perplexity, BLEU"},
@@ -147,19 +155,12 @@ Page transformer_page(const std::vector<Log>& logs) {
   for (const Cut& cut : kCuts) {
     if (where(logs, {{"cut", cut.name}}).empty()) continue;
     auto text = [&](const char* what, double factor, int digits) {
-      return shown(of(cut.name, what).values, factor, digits);
+      return shown(of_cut(logs, cut.name, what).values, factor, digits);
     };
     table.rows.push_back({cut.name, text("perplexity", 1, 2), text("bleu", 1, 1), text("exact_match", 100, 1),
                           text("aer", 1, 2), cut.paper.empty() ? "-" : cut.paper});
-    for (double bleu : of(cut.name, "bleu").values) most = std::max(most, bleu);
+    for (double bleu : of_cut(logs, cut.name, "bleu").values) most = std::max(most, bleu);
   }
-  // Where order is all that there is.
-  auto copied = [&](const std::string& positions) {
-    Measured out{positions, {}};
-    for (const Log& log : where(logs, {{"positions", positions}}))
-      out.values.push_back(log.result(fmt::format("symbols_{}", log.setting.at("symbols").get<int>())));
-    return out;
-  };
   Table copying{
       "Random sequences of the longest length in training, copied by `gallery-copy`: symbols right, in per "
       "cent.",
@@ -169,7 +170,7 @@ Page transformer_page(const std::vector<Log>& logs) {
       .title = "Symbols copied in their places, %", .x_name = "positions", .bars = true, .factor = 100};
   in_place.series = {{"right", {}}};
   for (const std::string& positions : kPositions) {
-    const Measured right = copied(positions);
+    const Measured right = copied(logs, positions);
     if (right.values.empty()) continue;
     copying.rows.push_back({positions, shown(right.values, 100)});
     in_place.places.push_back(positions);
@@ -181,7 +182,7 @@ Page transformer_page(const std::vector<Log>& logs) {
     Panel panel{.title = group.title, .x_name = "", .bars = true, .high = 10 * std::ceil(most / 10)};
     panel.series = {{"BLEU", {}}};
     for (size_t i = 0; i < group.cuts.size(); ++i) {
-      const Measured measured = of(group.cuts[i], "bleu");
+      const Measured measured = of_cut(logs, group.cuts[i], "bleu");
       if (measured.values.empty()) continue;
       panel.places.push_back(group.places[i]);
       panel.series[0].values.push_back(measured.values);
@@ -191,7 +192,12 @@ Page transformer_page(const std::vector<Log>& logs) {
   panels.push_back(in_place);
   page.svg_text = "BLEU of small Transformers in which one part is changed at a time";
   page.svg = chart_svg(page.svg_text, panels);
+}
 
+Page transformer_page(const std::vector<Log>& logs) {
+  Page page = transformer_words();
+  add_cuts(page, logs);
+  auto of = [&](const std::string& cut, const char* what) { return of_cut(logs, cut, what); };
   auto compare = [&](const std::string& text, const Measured& less, const Measured& more,
                      const NumberFormat& format) {
     if (!less.values.empty() && !more.values.empty()) page.find(text, {less, more}, format);
@@ -199,8 +205,8 @@ Page transformer_page(const std::vector<Log>& logs) {
   auto bleu = [&](const std::string& text, const char* less, const char* more) {
     compare(text + ", BLEU: ", of(less, "bleu"), of(more, "bleu"), {1, 1});
   };
-  compare("Order-blind without positions, per cent of symbols copied: ", copied("none"), copied("sinusoidal"),
-          {100, 1});
+  compare("Order-blind without positions, per cent of symbols copied: ", copied(logs, "none"),
+          copied(logs, "sinusoidal"), {100, 1});
   bleu("Order-blind without positions", "no positions", "base");
   bleu("Several heads", "1 head", "base");
   bleu("Scores must be divided by sqrt(d), heads of 8", "no scale", "base");
