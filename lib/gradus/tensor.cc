@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include <gradus/kernels/random.h>
 #include <gradus/memory.h>
@@ -17,6 +18,16 @@ namespace {
 void must_fit(const Shape& shape, size_t count, const Caller& caller) {
   if (shape.numel() != static_cast<int64_t>(count))
     fail(caller, "tensor", fmt::format("{} numbers do not fill the shape {}", count, shape.str()));
+}
+
+// C++ does not say which integer a NaN or 1e10 becomes.
+template <class T>
+T narrowed(double value) {
+  using Range = std::numeric_limits<T>;
+  if constexpr (Range::is_integer)
+    if (const double whole = std::trunc(value); !(whole >= Range::min() && whole <= Range::max()))
+      fail("tensor", fmt::format("{} does not fit in {}", value, sizeof(T) == 1 ? "u8" : "i32"));
+  return static_cast<T>(value);
 }
 
 std::shared_ptr<void> storage_for(const Shape& shape, int64_t bytes, DType dtype) {
@@ -66,7 +77,7 @@ Tensor Tensor::from(const Shape& shape, const std::vector<double>& values, DType
   must_fit(shape, values.size(), caller);
   Tensor t(shape, dtype);
   visit(t, [&]<class T>(T* p) {
-    for (size_t i = 0; i < values.size(); ++i) p[i] = static_cast<T>(values[i]);
+    for (size_t i = 0; i < values.size(); ++i) p[i] = narrowed<T>(values[i]);
   });
   return t;
 }
@@ -110,7 +121,7 @@ double Tensor::at(int64_t i) const {
 
 void Tensor::set(int64_t i, double value) const {
   if (i < 0 || i >= numel_) fail("tensor", fmt::format("position {} is outside: shape {}", i, shape_.str()));
-  visit(*this, [&]<class T>(T* p) { p[i] = static_cast<T>(value); });
+  visit(*this, [&]<class T>(T* p) { p[i] = narrowed<T>(value); });
 }
 
 double Tensor::item() const {
@@ -177,14 +188,14 @@ Tensor Tensor::to(DType dtype) const {
   Tensor out(shape_, dtype);
   visit(*this, [&](auto* from) {
     visit(out, [&]<class T>(T* to) {
-      for (int64_t i = 0; i < numel_; ++i) to[i] = static_cast<T>(from[i]);
+      for (int64_t i = 0; i < numel_; ++i) to[i] = narrowed<T>(from[i]);
     });
   });
   return out;
 }
 
 void Tensor::fill(double value) const {
-  visit(*this, [&]<class T>(T* p) { std::fill(p, p + numel_, static_cast<T>(value)); });
+  visit(*this, [&]<class T>(T* p) { std::fill(p, p + numel_, narrowed<T>(value)); });
 }
 
 void Tensor::copy_from(const Tensor& other) const {

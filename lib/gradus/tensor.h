@@ -79,7 +79,8 @@ class Tensor {
   Tensor row(int64_t i) const;
 
   Tensor clone() const;
-  /// Converted to another element type; shares storage when the type is the same.
+  /// Converted to another element type, to integers towards 0; shares storage when the type is the same.
+  /// @throws Error "[tensor] nan does not fit in i32". As do from(), full(), fill() and set().
   Tensor to(DType dtype) const;
   void fill(double value) const;
   /// @throws Error unless shapes and element types agree.

@@ -86,6 +86,16 @@ TEST_CASE("conversions and copies") {
   Tensor t = f32({3}, {1.5, -2.7, 0});
   CHECK(t.to(DType::f32).raw() == t.raw());
   CHECK(t.to(DType::i32).to_vector() == Numbers{1, -2, 0});
+  const Tensor edge = Tensor::from({3}, {-2147483648.9, 2147483647.9, -0.9}, DType::f64);
+  CHECK(edge.to(DType::i32).to_vector() == Numbers{-2147483648.0, 2147483647.0, 0});
+  CHECK(error_of([] { Tensor::full({1}, NAN).to(DType::i32); }) == "[tensor] nan does not fit in i32");
+  CHECK(error_of([] { Tensor::full({1}, 2147483648.0, DType::i32); }) ==
+        "[tensor] 2147483648 does not fit in i32");
+  CHECK(error_of([] { Tensor::from({2}, {0, -2147483649.0}, DType::i32); }) ==
+        "[tensor] -2147483649 does not fit in i32");
+  CHECK(error_of([] { Tensor::zeros({1}, DType::i32).set(0, INFINITY); }) ==
+        "[tensor] inf does not fit in i32");
+  CHECK(error_of([] { Tensor::full({1}, 256, DType::u8); }) == "[tensor] 256 does not fit in u8");
   CHECK(t.to(DType::f64).dtype() == DType::f64);
   Tensor into = Tensor::zeros({3});
   into.copy_from(t);
