@@ -8,12 +8,15 @@
 #include <common/error.h>
 
 #include <cmath>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "../about.h"
 #include "../cli/program.h"
 #include "../quick_doctest.h"
+#include "../scratch.h"
 
 using papers::Finding;
 using papers::json;
@@ -123,6 +126,23 @@ TEST_CASE("logs: a command that fails is named, with what it said, and its run i
   CHECK(said ==
         "failed: gallery-feedforward --sing\ngallery-feedforward: there is no option --sing");
   CHECK_FALSE(cli::exists("fails.jsonl"));
+}
+
+TEST_CASE("logs: a program that cannot be started leaves no scratch directory") {
+  const scratch::Directory temporary;
+  setenv("TMPDIR", temporary.path().c_str(), 1);
+  // What stands where the programs do, and is none.
+  const Run none{json::object(), 1, {{"libgallery.a"}}, 1};
+  LogFile file(cli::in_scratch("none.jsonl"));
+  std::string said;
+  try {
+    papers::run_missing("none", {none}, file);
+  } catch (const std::runtime_error& e) {
+    said = e.what();
+  }
+  unsetenv("TMPDIR");
+  CHECK(said.ends_with("libgallery.a: Permission denied"));
+  CHECK(std::filesystem::is_empty(temporary.path()));
 }
 
 TEST_CASE("of several evaluations each is had by its place, and its rows by the length of the source") {

@@ -64,15 +64,25 @@ fs::path place_of(const std::string& program) {
   return path;
 }
 
+struct ScratchDirectory {
+  ScratchDirectory() {
+    std::string pattern = (fs::temp_directory_path() / "gradus-papers-XXXXXX").string();
+    if (!mkdtemp(pattern.data()))
+      throw std::runtime_error(fmt::format("{}: {}", pattern, std::strerror(errno)));
+    path = pattern;
+  }
+  ~ScratchDirectory() {
+    std::error_code ignored;
+    fs::remove_all(path, ignored);
+  }
+  fs::path path;
+};
+
 // A run under way, in a scratch directory of its own, which goes with it.
 class Job {
  public:
   explicit Job(const Run& run) : run_(run), log_{run.setting, run.seed, typed(run.commands)} {
-    for (const Words& words : run.commands) place_of(words[0]);  // or the directory would stay behind
-    std::string pattern = (fs::temp_directory_path() / "gradus-papers-XXXXXX").string();
-    if (!mkdtemp(pattern.data()))
-      throw std::runtime_error(fmt::format("{}: {}", pattern, std::strerror(errno)));
-    folder_ = pattern;
+    for (const Words& words : run.commands) place_of(words[0]);  // known now, and not after the first of them
     start();
   }
   ~Job() {
@@ -80,8 +90,6 @@ class Job {
       kill(child_, SIGTERM);
       waitpid(child_, nullptr, 0);
     }
-    std::error_code ignored;
-    fs::remove_all(folder_, ignored);
   }
   Job(const Job&) = delete;
 
@@ -103,12 +111,12 @@ class Job {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) interrupted = 1;  // Ctrl-C is for both
     if (interrupted) return false;
     if (status != 0) {
-      std::string said = translator::read_file((folder_ / "said").string());
+      std::string said = translator::read_file((scratch_.path / "said").string());
       throw std::runtime_error(fmt::format("failed: {}\n{}", log_.commands[next_ - 1],
                                            said.substr(0, said.find_last_not_of('\n') + 1)));
     }
     for (const std::string& line :
-         translator::split(translator::read_file((folder_ / "printed").string()), '\n'))
+         translator::split(translator::read_file((scratch_.path / "printed").string()), '\n'))
       log_.lines.push_back(json_text::parse(line));
     if (next_ == run_.commands.size()) return true;
     start();
@@ -124,7 +132,7 @@ class Job {
     argv.push_back(nullptr);
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addchdir_np(&actions, folder_.c_str());
+    posix_spawn_file_actions_addchdir_np(&actions, scratch_.path.c_str());
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "printed", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     posix_spawn_file_actions_addopen(&actions, 2, "said", O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -138,7 +146,7 @@ class Job {
 
   const Run& run_;
   Log log_;
-  fs::path folder_;
+  ScratchDirectory scratch_;
   size_t next_ = 0;  // of the commands
   pid_t child_ = 0;
   Clock::time_point begun_ = Clock::now();
