@@ -34,7 +34,7 @@ Fields fields_of(nn::Seq2SeqConfig& n) {
        "transformer)",
        "embedding_dim", kRequired},
       {"--hidden", Whole{&n.hidden_size, 1, kMostUnits},
-       "Size of the states (default: as --embedding, else by the pairs, 256 or 384; 128 for the embedded "
+       "Size of the states (default: as --embedding, else by the pairs, 128 to 384; 128 for the embedded "
        "corpus)",
        "hidden_size", kRequired},
       {"", Whole{&n.attention_size, 0, kMostUnits}, "", "attention_size", kRequired},

@@ -61,12 +61,12 @@ const OptimizerKind& optimizer_kind(const std::string& optimizer) {
 Fields TrainOptions::budget() {
   return {
       {"-e,--epochs", Whole{&epochs, 0, 1000000},
-       "Passes over the data (default: by the pairs, 12 to 80; 6 for the embedded corpus; no limit with "
-       "--max-minutes)"},
+       "Passes over the data (default: by the pairs, 12 to 80, and more of fewer than 200; 6 for the embedded "
+       "corpus; no limit with --max-minutes)"},
       {"--max-minutes", Number{&max_minutes, 1e-6, 1e7, kOrZero},
        "Stop after so many minutes, learning rate decayed by then (default: no limit)"},
       {"-b,--batch-size", Whole{&batch_size, 1, 1000000},
-       "Sentence pairs a step (default: by the pairs, 32 to 64)"},
+       "Sentence pairs a step (default: by the pairs, 8 to 64; 32 for the embedded corpus)"},
       {"--validate-every", Whole{&validate_every, 1, 1000000000, kOrZero},
        "Steps between validations (default: once an epoch, 100 with fewer than 200 pairs of your own)"},
       {"--patience", Whole{&patience, 1, 1000000, kOrZero},
@@ -95,7 +95,7 @@ Fields TrainOptions::recipe() {
        "Batches whose gradients are summed up for a step: as one batch so much larger, in the memory of one"},
       {"--optimizer", Word{&optimizer, optimizer_names()},
        "What changes the weights; muon: matrices of hidden layers, with adamw for the rest; adadelta as "
-       "Bahdanau's, rho 0.95, eps 1e-6 (default: adam; muon of fewer than 20,000 own pairs, or for a "
+       "Bahdanau's, rho 0.95, eps 1e-6 (default: adam; muon of 200 to 20,000 own pairs, or for a "
        "transformer 256 wide or wider)"},
       // A run may be blown up to see what --check-finite says, but a float must hold the rate.
       {"--lr", Number{&lr, kAboveZero, 1e30},
