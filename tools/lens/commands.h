@@ -130,7 +130,7 @@ int lesson_command(const CourseOptions& options);
 int lab_command(const CourseOptions& options);
 
 struct ServeOptions {
-  /// directories; none: the small one that comes with the program
+  /// directories; none: the two small ones that come with the program
   std::vector<std::string> models;
   /// empty: this machine alone
   std::string host;
