@@ -14,7 +14,7 @@ struct AttentionStep {
   Tensor weights;
 };
 
-/// Bahdanau et al. 2014, eq. 6: e_bs = v . tanh(u_b + keys_sb), u = W1 query, keys = W2 annotations;
+/// Bahdanau et al. 2014, appendix A.1.2: e_bs = v . tanh(u_b + keys_sb), u = W1 query, keys = W2 annotations;
 /// a = softmax_s(e), c_b = sum_s a_bs H_sb. u [B, A], v [A].
 AttentionStep additive_attention(const Input& u, const Var& keys, const Var& annotations, const Var& v,
                                  const Tensor& mask = {});
