@@ -109,9 +109,9 @@
     put($("checks"), html`<p>${c.count} gradients were computed a second time, by central finite differences in double precision, as this page was made.
       The largest relative error is <b class="${ok ? "more" : "less"}">${show(c.worst, 2)}</b>; ${show(c.tolerance)} is allowed.
       Of “${data.steps[data.show.step].target}” (${token} ${data.show.step + 1}) every element of every vector was compared, of larger matrices every row and every column
-      along a random direction; of the other ${token}s, each station along two directions, scores, weights and likely logits one by one. <code>--step</code> chooses the ${token}.</p>
+      along a random direction; of the other ${token}s, each station along two directions, 16 scores and weights at most and likely logits one by one. <code>--step</code> chooses the ${token}.</p>
       <p class="small quiet">Errors are relative to the number itself, but to no less than 10<sup>−4</sup> of the largest gradient in its grid; for the scores and what leads to them, no less than
-      10<sup>−9</sup> of the terms α g·h whose differences they are. Less than that, sixteen digits cannot hold to six.</p>
+      10<sup>−9</sup> of the terms α g·h whose differences they are, for the others no less than 10<sup>−6</sup> of the loss. Less than that, sixteen digits cannot hold to six.</p>
       <table class="list"><tbody>
       <tr><td>value + score + recurrent path = whole gradient</td><td class="num">within ${show(c.path_residual, 2)}</td></tr>
       ${data.steps.some((s) => s.heads[0].score_gradient) ? html`<tr><td>sum of δ over the source ${token}s = 0</td><td class="num">within ${show(c.score_sum, 2)}</td></tr>
