@@ -9,6 +9,7 @@
 // and what a model directory holds), inference/ (translations, and what they are worth), training/, commands/.
 
 #include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <csignal>
 #include <cstdio>
@@ -171,8 +172,9 @@ void add_command(const Command& app, CompareCommand& o, int& exit_code) {
   Word racers = attention_name(t.model.network.attention);
   racers.names.push_back("transformer");
   c.option("-a,--attention", o.attentions,
-           "Names with commas between them, see train --help; transformer is train --model transformer "
-           "(default: 12)")
+           fmt::format("Names with commas between them, see train --help; transformer is train --model "
+                       "transformer (default: {})",
+                       fmt::join(o.attentions, ", ")))
       .delimiter(',')
       .one_of(racers.names, racers.aliases)
       .take_all()
