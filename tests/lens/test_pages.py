@@ -336,8 +336,8 @@ def flow_page(page, name):
     # From fresh networks to the trained one, and its sentence's words.
     page.ask('document.querySelectorAll("#weights button")[1].click()')
     check(page.ask('lens.state.weights') == 'trained' and page.ask('lens.state.directions') == 2, name + ': the trained model')
-    if page.ask('lens.state.sentence'):
-        check('apples' in page.ask('document.getElementById("chart").textContent'), name + ': its words are on the axis')
+    page.ask('document.querySelectorAll("#texts button")[0].click()')
+    check(page.ask('lens.state.sentence') and 'apples' in page.ask('document.getElementById("chart").textContent'), name + ': its words are on the axis')
     page.ask('document.querySelectorAll("#texts button")[1].click()')
     check(not page.ask('lens.state.sentence'), name + ': random words')
     page.ask('document.querySelectorAll("#weights button")[0].click()')
