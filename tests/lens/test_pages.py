@@ -126,6 +126,15 @@ def products_agree(said):
     return off and float(off[1].replace('−', '-')) < 3e-5
 
 
+def wrong_page(page, name):
+    """Of numbers that finite differences and the browser do not find: all badges and stations say so."""
+    badges = page.ask('["check-badge", "what-if-badge"].map((id) => document.getElementById(id)).filter((e) => e).map((e) => e.className)')
+    check(len(badges) == (2 if page.ask('"what_if" in lens.data') else 1) and set(badges) == {'badge bad'}, '%s: %s' % (name, badges))
+    page.press('b')
+    stations = page.ask('[...document.querySelectorAll("#stations .check:not(.fail)")].map((e) => e.textContent)')
+    check(stations == [], '%s: stations that are not wrong: %s' % (name, stations))
+
+
 def target_pieces(page):
     """Places of a target word's pieces as they are said, and as they are read, one later, <s> first."""
     of = page.ask('lens.data.words ? lens.data.words.target.word_of : lens.data.steps.map((_, t) => t)')
@@ -570,6 +579,12 @@ def made_diff(shop):
     return shop.make('diff', 'diff', a, b, pairs)
 
 
+def made_wrong(shop, name):
+    """The page of this name with other losses and errors."""
+    with open(os.path.join(shop.work, name + '.html'), encoding='utf-8') as f:
+        return written(shop, name + '-wrong.html', [re.sub(r'"(worst|loss)":[-.e\d]+', r'"\1":99', f.read())])
+
+
 def refusals(shop):
     """Errors begin with the program's name, once, and say what could not be written."""
     one = written(shop, 'one.pair', ['he sings\til chante'])
@@ -612,6 +627,7 @@ def pages(shop):
             ('diff-of-one', made_diff_of_one(shop), diff_of_one_page, True),
             ('graph', shop.make('graph', 'graph', '--step', '5'), graph_page, True),
             ('graph-transformer', shop.make('graph-transformer', 'graph', '--transformer'), graph_transformer_page, True)] + [
+                (name + '-wrong', made_wrong(shop, name), wrong_page, False) for name in ('explain', 'transformer', 'flow', 'depth', 'graph')] + [
                 (name, os.path.join(variants, name), graph_variant if name.startswith('graph-') else transformer_pieces_page if name == 'transformer-pieces.html' else transformer_page if name.startswith('transformer-') else
                  {'flow-transformer.html': flow_transformer_page, 'multihead-pieces.html': pieces_page, 'unknown.html': unknown_page, 'pieces-shown.html': pieces_shown_page,
                   'temperature.html': with_formulas(formulas.formula_page), 'multihead-bahdanau.html': with_formulas(formulas.formula_page),
