@@ -18,6 +18,8 @@ from browser import check  # noqa: E402
 MODEL = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..', 'tools', 'lens', 'model')
 WORDS = 'they slept and marc sang with me at home this morning'
 WRONG = 'ils ont dormi et marc a chanté avec nous à la maison ce matin'
+INFINITE = ('{"title":"a","ok":false,"kind":"infinite","sentence":"It is infinite.","where":"x","tensors":[{"name":"x","shape":[1,3],"words":[],'
+            '"yours":["inf",1,1],"expected":[2,null,1],"expected_title":"numeric","error":"inf","tolerance":1e-6}]}')
 LONGER = ('if he listens to music , he will see his bird and the girl who sings at home sees anna and our mother will talk to '
           'him at home')
 
@@ -485,6 +487,12 @@ def check_pages(wrong):
     return use
 
 
+def check_infinite_page(page, name):
+    """What is infinite differs from what is not; what was not computed from nothing."""
+    outlined = page.ask('[...document.querySelector("#maps table").querySelectorAll("td")].map((td) => td.classList.contains("wrong") ? 1 : 0).join("")')
+    check(outlined == '100', '%s: %s' % (name, outlined))
+
+
 def graph_transformer_page(page, name):
     """A Transformer's graph: the strongest head is open, heads open and close by mouse and keyboard."""
     check(page.ask('document.getElementById("check-badge").className') == 'badge good', name + ': checked by differences')
@@ -620,6 +628,7 @@ def pages(shop):
             ('transformer-long', shop.make('transformer-long', 'explain', '--transformer', WORDS, '--target', WRONG), transformer_page, True),
             ('check', shop.make('check', 'check', 'softmax', 'linear', 'additive_attention'), check_pages(False), True),
             ('check-wrong', lesson, check_pages(True), True),
+            ('check-infinite', shop.make('check-infinite', 'check', '--from', written(shop, 'infinite.log', [INFINITE]), status=1), check_infinite_page, False),
             ('flow', shop.make('flow', 'flow', '--seeds', '3'), flow_page, True),
             ('flow-model', shop.make('flow-model', 'flow', MODEL, WORDS, '--target', WRONG, '--seeds', '2'), flow_model_page, True),
             ('depth', shop.make('depth', 'flow', '--depth', '--seeds', '2'), depth_page, True),

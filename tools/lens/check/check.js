@@ -8,7 +8,7 @@
 
   const wrongAt = (t, i) => {
     const a = number(t.yours[i]), b = number(t.expected[i]);
-    return b !== null && !(Math.abs(a - b) <= t.tolerance * Math.max(t.floor ?? 1, Math.abs(a), Math.abs(b)));
+    return b !== null && (!Number.isFinite(a - b) || Math.abs(a - b) > t.tolerance * Math.max(t.floor ?? 1, Math.abs(a), Math.abs(b)));
   };
   const isWrong = (t) => t.yours.some((_, i) => wrongAt(t, i)) || !(number(t.error) <= t.tolerance);
 

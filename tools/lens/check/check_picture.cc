@@ -62,8 +62,8 @@ class Maps {
       double a = p.yours.at(i), b = p.expected.at(i);
       for (double v : {a, b})
         if (std::isfinite(v)) scale_ = std::max(scale_, std::abs(v));
-      bool wrong =
-          !std::isnan(b) && !(std::abs(a - b) <= p.tolerance * std::max({p.floor, std::abs(a), std::abs(b)}));
+      const double bound = p.tolerance * std::max({p.floor, std::abs(a), std::abs(b)});
+      bool wrong = !std::isnan(b) && (!std::isfinite(a - b) || std::abs(a - b) > bound);
       wrong_.push_back(wrong);
       any_ = any_ || wrong;
     }
