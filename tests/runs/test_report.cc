@@ -6,6 +6,7 @@
 
 #include <common/error.h>
 #include <common/program.h>
+#include <common/utf8.h>
 
 #include "../quick_doctest.h"
 #include "commands.h"
@@ -79,6 +80,12 @@ TEST_CASE("a run of two epochs on a fixed seed becomes a page and a text") {
   CHECK(count(lens::report_text(deep, {.width = 80}), "multihead_attn.in_proj_weight  ") == 2);
   for (int width : {40, 80})
     CHECK_NOTHROW(lens::report_text(run, {.color = translator::Color::truecolor, .width = width}));
+  while (deep["validations"].size() < 40) deep["validations"].push_back(deep["validations"][0]);
+  for (int width : {80, 100}) {
+    std::istringstream curves_and_layers(lens::report_text(deep, {.width = width}));
+    for (std::string line; std::getline(curves_and_layers, line) && !line.starts_with("probe: ");)
+      CHECK_MESSAGE(translator::utf8::display_width(line) <= width, line);
+  }
 }
 
 TEST_CASE("without --explain each of the worst has its command") {
