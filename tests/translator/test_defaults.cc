@@ -96,6 +96,23 @@ TEST_CASE("defaults: so few pairs that none is held out are learnt by heart, in 
   }
 }
 
+TEST_CASE("defaults: of so few pairs that ten judge the others the others are not learnt by heart") {
+  Data data;
+  data.train.resize(195);
+  data.valid.resize(10);
+  data.held_out = 10;
+  TrainCommand o = own();
+  fill_text_defaults(o);
+  CHECK(fill_defaults(o, data).starts_with("For 205 pairs: "));
+  CHECK(o.train.batch_size == 32);
+  // Named ones are judged by, and the others are as few as they are.
+  data.held_out = 0;
+  TrainCommand named = own();
+  fill_text_defaults(named);
+  CHECK(fill_defaults(named, data).starts_with("For 195 pairs: "));
+  CHECK(named.train.batch_size == 8);
+}
+
 TEST_CASE("defaults: a GRU narrower than its pairs would have it gets less dropout and a higher rate") {
   struct Narrower {
     int64_t units;

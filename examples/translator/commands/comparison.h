@@ -26,8 +26,10 @@ struct RaceRun {
   /// share
   double exact_match = 0;
   double bleu = 0;
-  /// nats; undefined without attention or without gold alignments
-  std::optional<double> aer, entropy;
+  /// share; undefined without attention or without gold alignments
+  std::optional<double> aer;
+  /// nats; undefined without attention
+  std::optional<double> entropy;
   /// the reference being forced: the same rows for every model
   WordPicture map;
 };

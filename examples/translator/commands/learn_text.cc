@@ -48,28 +48,28 @@ std::shared_ptr<const Truecaser> case_of(const std::vector<SentencePair>& pairs,
 }
 
 // More where scripts of many characters need them, which is then said.
-int64_t default_subword_size(size_t pairs, const TokenCounts& words, bool quiet) {
+int64_t default_subword_size(int64_t pairs, const TokenCounts& words, bool quiet) {
   constexpr size_t kAlphabet = 200;  // characters of a text in a script of few
   std::set<char32_t> characters;
   for (const auto& [word, count] : words.all())
     for (char32_t c : utf8::decode_lossy(word)) characters.insert(c);
   const size_t many = characters.size() > kAlphabet ? 2 * (characters.size() - kAlphabet) : 0;
-  const int64_t size = default_pieces(static_cast<int64_t>(pairs)) + static_cast<int64_t>(many);
+  const int64_t size = default_pieces(pairs) + static_cast<int64_t>(many);
   if (many > 0 && !quiet) tell("The text has {} characters: {} pieces\n", characters.size(), size);
   return size;
 }
 
-std::shared_ptr<const Subwords> subwords_of(const std::vector<SentencePair>& pairs,
-                                            const std::vector<Text>& sides, const TextModels& text,
-                                            const TrainCommand& o) {
+std::shared_ptr<const Subwords> subwords_of(const Data& data, const std::vector<Text>& sides,
+                                            const TextModels& text, const TrainCommand& o) {
   TokenCounts counts;
   for (Text side : sides) {
     const Segmenter segmenter({.letter_case = o.model.letter_case}, nullptr,
                               side == &SentencePair::source_text ? text.source_case : text.target_case);
-    look_at(pairs, side, o.train.quiet, [&](const std::string& line) { segmenter.count_words(line, counts); });
+    look_at(data.train, side, o.train.quiet,
+            [&](const std::string& line) { segmenter.count_words(line, counts); });
   }
   const int64_t size =
-      o.subword_size ? o.subword_size : default_subword_size(pairs.size(), counts, o.train.quiet);
+      o.subword_size ? o.subword_size : default_subword_size(data.given(), counts, o.train.quiet);
   return std::make_shared<const Subwords>(
       Subwords::learn(counts, {.type = o.model.subwords, .size = size, .quiet = o.train.quiet}));
 }
@@ -181,8 +181,8 @@ LearntText learn_text(const TrainCommand& o, const Data& data) {
   if (o.model.subwords != "none") {
     const bool joint = o.model.subword_model == "joint";
     models.source =
-        subwords_of(data.train, joint ? std::vector{kSource, kTarget} : std::vector{kSource}, models, o);
-    models.target = joint ? models.source : subwords_of(data.train, {kTarget}, models, o);
+        subwords_of(data, joint ? std::vector{kSource, kTarget} : std::vector{kSource}, models, o);
+    models.target = joint ? models.source : subwords_of(data, {kTarget}, models, o);
     out.source = models.source->vocabulary();
     out.target = models.target->vocabulary();
     add_tags(out.source, out.target, joint, data);

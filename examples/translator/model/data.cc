@@ -197,8 +197,10 @@ Data load_data(const DataOptions& options) {
     report(valid.report);
     if (data.valid.empty()) throw InputError(valid.report.name, 0, "has no usable sentence pairs");
   } else {
+    const int64_t all = std::ssize(data.train) + std::ssize(others);
     data.valid = hold_out(data.train);
     drop_sources_of(data.valid, others);
+    data.held_out = all - std::ssize(data.train) - std::ssize(others);
     if (data.train.empty() && others.empty() && !data.valid.empty())
       throw InputError(options.name(), 0,
                        "has no pair whose source is not among those held out for validation: give --valid");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -48,6 +50,10 @@ struct DataOptions {
 
 struct Data {
   std::vector<SentencePair> train, valid;
+  /// pairs to learn from that are not in train: held out for validation, or of the same source as these
+  int64_t held_out = 0;
+  /// How many pairs there are to learn from, with those held out: what defaults go by.
+  int64_t given() const { return std::ssize(train) + held_out; }
   /// shown while training
   std::vector<SentencePair> probes = {};
   bool embedded = false;
