@@ -264,6 +264,7 @@ TEST_CASE("any number of threads, and a quick look, find the same of what both l
     CHECK(one.findings[i].kind == three.findings[i].kind);
     CHECK(one.findings[i].detail == three.findings[i].detail);
   }
+  CHECK(found(one, Kind::markup).size() >= 30);
   CHECK(found(quick, Kind::markup) == found(one, Kind::markup));
   CHECK(found(quick, Kind::language).size() >= 30);
 }

@@ -94,6 +94,7 @@ TEST_CASE("a module shows its result, not a label for one of its readers") {
   Made m;
   // What arrives at the state of a word in the middle: from its annotation and from the next state.
   std::string text = graph_text(m.subject, m.graph);
+  std::set<std::string> seen;
   for (const gradus::Trace::Node& n : m.graph.trace.nodes) {
     auto at = m.graph.module_of.find(n.id);
     if (at == m.graph.module_of.end() || m.graph.modules[at->second].path != "encoder.forward_l0.j1")
@@ -107,7 +108,9 @@ TEST_CASE("a module shows its result, not a label for one of its readers") {
     bool shown = text.substr(line, text.find('\n', line) - line).find(norm) != std::string::npos;
     if (n.op == "tap") CHECK(!shown);
     if (n.op == "select") CHECK(shown);
+    seen.insert(n.op);
   }
+  CHECK((seen.contains("tap") && seen.contains("select")));
 }
 
 TEST_CASE("a product is named by its parameter") {

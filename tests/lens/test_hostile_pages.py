@@ -290,7 +290,7 @@ def of_models(h, own, commands):
     for path in leaves(whole):
         for value in [ALL, PAYLOADS[0]] if isinstance(at(whole, path), str) else [ALL, 2 ** 62]:
             open(config, 'w').write(json.dumps(changed(whole, path, value)))
-            h.tried('config.json, %s = %.40r' % ('.'.join(map(str, path)), value), (), '', 'explain', model, *short)
+            h.tried('config.json, %s = %.40r' % ('.'.join(map(str, path)), value), path, 'config.json', 'explain', model, *short)
 
 
 def of_diffs(h):

@@ -200,6 +200,7 @@ def transformer_page(page, name):
     page.press('ArrowRight')
     check(page.ask('lens.state.t') == 2, name + ': arrow keys walk through the target')
     # Parts without a head.
+    check(count('#heads button.ff') == page.ask('lens.data.parts.filter((p) => !p.scores).length') > 2, name + ': a button for each')
     for k in range(count('#heads button.ff')):
         page.ask('document.querySelectorAll("#heads button.ff")[%d].click()' % k)
         check(page.ask('document.getElementById("of-head").hidden && document.getElementById("softmax-section").hidden'), name + ': no head, no softmax')

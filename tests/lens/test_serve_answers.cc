@@ -139,8 +139,12 @@ TEST_CASE("nobody looks at a masked word") {
     CAPTURE(q.model);
     q.hidden = {1, static_cast<int32_t>(all().prepare(q).source.words.size())};  // </s>, too
     const Told t = told(all(), q);
-    for (const json& token : t.tokens)
+    for (const json& token : t.tokens) {
       for (int32_t word : q.hidden) CHECK(token["weights"][static_cast<size_t>(word)] == 0);
+      double weights = 0;
+      for (const json& w : token["weights"]) weights += w.get<double>();
+      CHECK(weights == about(1, 1e-2));  // the others are looked at all the more
+    }
   }
 }
 

@@ -72,7 +72,8 @@ def good_requests(server):
     status, forced = server.post('/translate', {**ask, 'force': 'elle'})
     check(forced[-1]['translation'].startswith('elle '), 'forced: %s' % forced[-1])
     status, masked = server.post('/translate', {**ask, 'hidden': [3]})
-    check(all(line['weights'][3] == 0 for line in masked if line['event'] == 'token'), 'masked')
+    weights = [line['weights'] for line in masked if line['event'] == 'token']
+    check(weights and all(w[3] == 0 and abs(sum(w) - 1) < 1e-2 for w in weights), 'masked: %s' % weights)
     drawn = [server.post('/translate', {**ask, 'seed': seed, 'sampling_temperature': 5})[1][-1]['translation'] for seed in (1, 1, 2, 3)]
     check(drawn[0] == drawn[1] and len(set(drawn)) > 1, 'drawn: %s' % drawn)
     status, (tree,) = server.post('/beam', {**ask, 'beam_size': 3})
@@ -260,6 +261,7 @@ def many_at_once(server):
     with concurrent.futures.ThreadPoolExecutor(200) as pool:
         answers = list(pool.map(one, range(200)))
     alone = [one(i) for i in range(3)]
+    check(len(set(alone)) > 1 and all(status == 200 for status, _ in alone), 'answers that differ: %s' % alone)
     check(all(a == alone[i % 3] for i, a in enumerate(answers)), '200 at once are answered as one by one: %s' %
           [a for i, a in enumerate(answers) if a != alone[i % 3]][:3])
     # More than have room are told so, and none is left without an answer.
