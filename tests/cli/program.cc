@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <thread>
 
 #include <common/utf8.h>
 
@@ -72,6 +74,11 @@ Result collect(int status, const std::string& stem) {
 
 }  // namespace
 
+Arguments operator+(Arguments first, const Arguments& more) {
+  first.insert(first.end(), more.begin(), more.end());
+  return first;
+}
+
 const fs::path& scratch_path() {
   static ::scratch::Directory made;  // when first asked for; removed at the end of the process
   return made.path();
@@ -80,9 +87,7 @@ const fs::path& scratch_path() {
 std::string in_scratch(const std::string& name) { return (scratch_path() / name).string(); }
 
 Running::Running(const Arguments& arguments, const Setting& setting) {
-  Arguments words = {TRANSLATOR};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  pid_ = spawn(words, setting, stem_);
+  pid_ = spawn(Arguments{TRANSLATOR} + arguments, setting, stem_);
 }
 
 Running::~Running() {
@@ -107,6 +112,13 @@ Result Running::wait() {
 }
 
 Result run(const Arguments& arguments, const Setting& setting) { return Running(arguments, setting).wait(); }
+
+void check_refused(const Arguments& arguments, int code, const std::string& text, const Setting& setting) {
+  const Result r = run(arguments, setting);
+  CHECK(r.code == code);
+  CHECK(r.out.empty());
+  CHECK(r.err == "translator: " + text + "\n");
+}
 
 Result run_program(const Arguments& words, const Setting& setting) {
   std::string stem;
@@ -135,6 +147,17 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> out;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+std::vector<std::string> columns_of(const std::string& line) {
+  std::vector<std::string> out(1);
+  for (char c : line) {
+    if (c == '\t')
+      out.emplace_back();
+    else
+      out.back() += c;
+  }
   return out;
 }
 
@@ -167,6 +190,26 @@ std::vector<nlohmann::ordered_json> events(const std::string& directory, const s
   return out;
 }
 
+size_t validations(const std::string& directory) {
+  return exists(directory + "/train.log") ? count(read_file(directory + "/train.log"), "\"validation\"") : 0;
+}
+
+Result interrupted(const Arguments& command, const std::string& out, size_t after, int signal,
+                   const std::vector<std::string>& members) {
+  auto early = [&](const std::string& member) { return validations(out + member) < after; };
+  Result r;
+  for (int attempt = 0; attempt < 10 && r.code != 130; ++attempt) {
+    fs::remove_all(in_scratch(out));
+    Running process(command);
+    while (!process.ended() && std::any_of(members.begin(), members.end(), early))
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    process.send(signal);
+    r = process.wait();
+  }
+  REQUIRE_MESSAGE(r.code == 130, r.err);
+  return r;
+}
+
 const std::string& short_pairs() {
   static const std::string name = [] {
     Result r = run({"corpus", "-n", "1200", "--max-length", "7", "-o", "short.tsv"});
@@ -187,8 +230,7 @@ Arguments small_run(const std::string& out, const Arguments& more) {
                  "--attention", "bahdanau",  // which learns few short sentences in the fewest passes
                  "--optimizer", "adam"};
   if (std::find(more.begin(), more.end(), "--data") != more.end()) a.erase(a.begin() + 1, a.begin() + 3);
-  a.insert(a.end(), more.begin(), more.end());
-  return a;
+  return a + more;
 }
 
 const std::string& trained_model() {

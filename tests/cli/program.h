@@ -1,5 +1,6 @@
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <filesystem>
@@ -30,6 +31,7 @@ struct Setting {
 };
 
 using Arguments = std::vector<std::string>;
+Arguments operator+(Arguments first, const Arguments& more);
 
 // A process under way; killed when it goes out of scope.
 class Running {
@@ -50,6 +52,8 @@ class Running {
 };
 
 Result run(const Arguments& arguments, const Setting& setting = {});
+// It ends with this code and says this alone, behind its name; it writes nothing to standard output.
+void check_refused(const Arguments& arguments, int code, const std::string& text, const Setting& setting = {});
 // Another program, the first of the words; it has the same scratch directory.
 Result run_program(const Arguments& words, const Setting& setting = {});
 
@@ -64,6 +68,8 @@ std::string read_file(const std::string& name);
 bool exists(const std::string& name);
 
 std::vector<std::string> lines_of(const std::string& text);
+// What stands between the tabs of a line.
+std::vector<std::string> columns_of(const std::string& line);
 size_t count(const std::string& text, const std::string& part);
 
 // The first control character (but for line feeds and tabs), bidirectional control or byte that is no UTF-8 of
@@ -72,6 +78,13 @@ std::string acts_on_terminal(const std::string& text);
 
 // Events of DIR/train.log; fails the test when a line is no JSON.
 std::vector<nlohmann::ordered_json> events(const std::string& directory, const std::string& kind = {});
+
+// How often the run in this directory has validated.
+size_t validations(const std::string& directory);
+// Begins a run into `out`, and sends it the signal when it has validated so often, each of its members where it
+// has some; a run that was faster than that is begun anew. Returns how it ended, interrupted.
+Result interrupted(const Arguments& command, const std::string& out, size_t after, int signal = SIGINT,
+                   const std::vector<std::string>& members = {""});
 
 // A file of 1200 short sentence pairs, made once.
 const std::string& short_pairs();

@@ -1,7 +1,5 @@
 // Which models of a run are its best: --metric, --patience, --keep, --average.
 
-#include <signal.h>
-
 #include <algorithm>
 #include <filesystem>
 
@@ -28,20 +26,8 @@ TEST_CASE("a run with a metric, patience, kept models and their mean goes on to 
                              "--patience", "30", "--keep",           "3", "--average", "--lr",
                              "0.03"};
   REQUIRE(run(small_run("chosen", options)).code == 0);
-  Arguments all = options;
-  all.push_back("--force");
-  int code = 0;
-  for (int attempt = 0; attempt < 10 && code != 130; ++attempt) {
-    Running process(small_run("halted", all));
-    while (!process.ended() &&
-           !(exists("halted/train.log") && count(read_file("halted/train.log"), "\"validation\"") >= 5)) {
-    }
-    process.send(SIGINT);
-    code = process.wait().code;
-  }
-  REQUIRE(code == 130);
-  all.back() = "--resume";
-  Result rest = run(small_run("halted", all));
+  interrupted(small_run("halted", options), "halted", 5);
+  Result rest = run(small_run("halted", options + Arguments{"--resume"}));
   INFO(rest.err);
   CHECK(rest.code == 0);
   CHECK(read_file("chosen/model.safetensors") == read_file("halted/model.safetensors"));
@@ -63,11 +49,7 @@ TEST_CASE("a run with a metric, patience, kept models and their mean goes on to 
 
 TEST_CASE("a run ends where its patience does, and more of it prolongs the run") {
   const Arguments still = {"--lr", "1e-30", "--epochs", "9", "--validate-every", "6"};
-  auto with = [&](const Arguments& more) {
-    Arguments a = still;
-    a.insert(a.end(), more.begin(), more.end());
-    return run(small_run("patient", a));
-  };
+  auto with = [&](const Arguments& more) { return run(small_run("patient", still + more)); };
   Result r = with({"--patience", "2"});
   INFO(r.err);
   CHECK(r.code == 0);
@@ -82,13 +64,10 @@ TEST_CASE("a run ends where its patience does, and more of it prolongs the run")
 TEST_CASE("what looks at validation pairs needs some") {
   write_file("few.tsv", "a b\tc d\ne f\tg h\n");
   for (const Arguments& looks : {Arguments{"--patience", "2"}, {"--schedule", "plateau"}}) {
-    Arguments a = {"train", "--data", "few.tsv", "--out", "blind", "-q", "--epochs", "1", "--subwords", "none"};
-    a.insert(a.end(), looks.begin(), looks.end());
-    Result r = run(a);
-    CHECK(r.code == 2);
-    CHECK(r.err ==
-          "translator: --metric, --patience, --keep, --average and --schedule plateau look at validation "
-          "pairs, and none could be held out: --valid names some\n");
+    check_refused(
+        Arguments{"train", "--data", "few.tsv", "--out", "blind", "-q", "--subwords", "none"} + looks, 2,
+        "--metric, --patience, --keep, --average and --schedule plateau look at validation pairs, and none "
+        "could be held out: --valid names some");
     CHECK_FALSE(exists("blind"));
   }
 }

@@ -17,10 +17,9 @@ using namespace cli;
 namespace {
 
 Arguments race(const std::string& work, const Arguments& more = {}) {
-  Arguments all = {"compare", "--corpus-size", "600", "--hidden", "16", "--embedding", "16", "--epochs", "1",
-                   "--threads", "1", "--work", work};
-  all.insert(all.end(), more.begin(), more.end());
-  return all;
+  return Arguments{"compare", "--corpus-size", "600", "--hidden", "16", "--embedding", "16", "--epochs", "1",
+                   "--threads", "1", "--work", work} +
+         more;
 }
 
 nlohmann::ordered_json result(const std::string& directory) {
@@ -89,9 +88,7 @@ TEST_CASE("compare trains every attention with every seed on the same data, and 
                                   {"--min-count", "2"},
                                   {"--max-vocabulary", "50"}}) {
       CAPTURE(more[0]);
-      Arguments changed = {"--attention", "none", "--seeds", "1"};
-      changed.insert(changed.end(), more.begin(), more.end());
-      Result other = run(race("race", changed));
+      Result other = run(race("race", Arguments{"--attention", "none", "--seeds", "1"} + more));
       CHECK(other.code == 1);
       CHECK(other.says(
           "race/none-42: was made with other settings: --force races anew, --work names another place"));
@@ -178,12 +175,7 @@ TEST_CASE("compare: oracle attention needs links, which is said before anything 
   write_file("linkless.tsv", pairs);
   const Arguments own = {"compare",  "--data", "linkless.tsv", "--subwords", "none",   "--hidden", "8",
                          "--epochs", "1",      "--seeds",      "1",          "--work", "linkless"};
-  auto with = [&](const Arguments& more) {
-    Arguments all = own;
-    all.insert(all.end(), more.begin(), more.end());
-    return run(all);
-  };
-  const Result asked = with({"--attention", "dot,oracle"});
+  const Result asked = run(own + Arguments{"--attention", "dot,oracle"});
   CHECK(asked.code == 2);
   CHECK(asked.says("translator: --attention: oracle needs links in the pairs' third column (0-0 1-2), and they "
                    "have none\n"));
@@ -243,10 +235,9 @@ TEST_CASE("compare: wrong usage") {
   CHECK(heads.says("[MultiheadAttention] embed_dim must be a multiple of num_heads: 18, 4"));
   write_file("one.en", "she sings\n");
   write_file("one.fr", "elle chante\n");
-  Result one = run({"compare", "--source", "one.en", "--target", "one.fr", "--work", "wrong", "-q"});
-  CHECK(one.code == 1);
-  CHECK(one.err == "translator: one.en: has too few pairs to hold some out for validation and "
-                   "others for the test: it takes 210\n");
+  check_refused({"compare", "--source", "one.en", "--target", "one.fr", "--work", "wrong", "-q"}, 1,
+                "one.en: has too few pairs to hold some out for validation and others for the test: it "
+                "takes 210");
   CHECK_FALSE(exists("wrong"));  // found out before anything was trained
   Result endless = run(race("wrong", {"--epochs", "0"}));
   CHECK(endless.code == 2);

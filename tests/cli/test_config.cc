@@ -1,7 +1,5 @@
 // The options of a run as a file: --config, --print-config, and --resume that needs no others.
 
-#include <signal.h>
-
 #include <filesystem>
 
 #include "../pieces.h"
@@ -24,9 +22,7 @@ void check_same_model(const std::string& a, const std::string& b) {
 
 // What --print-config says with these options.
 ordered_json printed(const Arguments& more) {
-  Arguments a = {"train", "--print-config"};
-  a.insert(a.end(), more.begin(), more.end());
-  Result r = run(a);
+  Result r = run(Arguments{"train", "--print-config"} + more);
   INFO(r.err);
   REQUIRE(r.code == 0);
   CHECK(r.err.empty());
@@ -131,9 +127,7 @@ TEST_CASE("what excludes another option on the command line takes its place in a
   write_file("some.json", "{\"data\": \"" + short_pairs() + "\", \"valid\": \"" + short_pairs() +
                               "\", \"batch-tokens\": 500, \"epochs\": 5}");
   auto with = [](const Arguments& more) {
-    Arguments a = {"--config", "some.json"};
-    a.insert(a.end(), more.begin(), more.end());
-    return printed(a);
+    return printed(Arguments{"--config", "some.json"} + more);
   };
   ordered_json files = with({"--source", "a", "--target", "b"});
   CHECK(files.at("data") == "");
@@ -203,28 +197,15 @@ TEST_CASE("a file that is no configuration is refused with its name and the fiel
   CHECK(run({"train", "--config", "."}).err == "translator: .: cannot be read: is there such a file?\n");
   CHECK(run({"train", "--config", "/dev/zero"}).says("it has more than a million bytes"));
   write_file("stdin.json", "{\"data\": \"-\"}");
-  Result r = run({"train", "--config", "stdin.json"});
-  CHECK(r.code == 2);
-  CHECK(r.err ==
-        "translator: stdin.json names standard input for --data: --data - reads it from there again\n");
+  check_refused({"train", "--config", "stdin.json"}, 2,
+                "stdin.json names standard input for --data: --data - reads it from there again");
 }
 
 TEST_CASE("--resume and --out suffice, from any directory, and what prolongs a run is remembered") {
   const Arguments options = {"--epochs", "3",   "--validate-every", "7",
                              "--ema",    "0.9", "--schedule",       "cosine"};
   REQUIRE(run(small_run("unbroken", options)).code == 0);
-  int code = 0;
-  for (int attempt = 0; attempt < 10 && code != 130; ++attempt) {
-    Arguments a = options;
-    a.push_back("--force");
-    Running process(small_run("stopped", a));
-    while (!process.ended() &&
-           !(exists("stopped/train.log") && count(read_file("stopped/train.log"), "\"validation\"") >= 2)) {
-    }
-    process.send(SIGINT);
-    code = process.wait().code;
-  }
-  REQUIRE(code == 130);
+  interrupted(small_run("stopped", options), "stopped", 2);
   Result rest = shell("mkdir -p elsewhere && cd elsewhere && $T train --resume --out ../stopped -q");
   INFO(rest.err);
   CHECK(rest.code == 0);
@@ -243,10 +224,9 @@ TEST_CASE("pairs that are somewhere else now are named, and so is what helps") {
   REQUIRE(shell("cp short.tsv pairs.tsv").code == 0);
   REQUIRE(run(small_run("moved", {"--epochs", "1", "-q", "--data", "pairs.tsv"})).code == 0);
   REQUIRE(shell("mv pairs.tsv there.tsv").code == 0);
-  Result r = run({"train", "--resume", "--out", "moved"});
-  CHECK(r.code == 1);
-  CHECK(r.err == "translator: " + in_scratch("pairs.tsv") +
-                     ": is not there, though moved/training.json names it: --data tells where it is now\n");
+  check_refused({"train", "--resume", "--out", "moved"}, 1,
+                in_scratch("pairs.tsv") +
+                    ": is not there, though moved/training.json names it: --data tells where it is now");
   CHECK(run({"train", "--resume", "--out", "moved", "--data", "there.tsv"}).code == 0);
   CHECK(run({"train", "--resume", "--out", "moved"}).code == 0);
 }

@@ -24,9 +24,7 @@ void write_files() {
 
 Arguments with(const std::string& data, const std::string& out, const Arguments& more = {}) {
   write_files();
-  Arguments a = small_run(out, {"--data", data, "--valid", "v.tsv", "--epochs", "1", "-q"});
-  a.insert(a.end(), more.begin(), more.end());
-  return a;
+  return small_run(out, {"--data", data, "--valid", "v.tsv", "--epochs", "1", "-q"}) + more;
 }
 
 }  // namespace

@@ -10,21 +10,6 @@
 
 using namespace cli;
 
-namespace {
-
-std::vector<std::string> columns(const std::string& line) {
-  std::vector<std::string> out(1);
-  for (char c : line) {
-    if (c == '\t')
-      out.emplace_back();
-    else
-      out.back() += c;
-  }
-  return out;
-}
-
-}  // namespace
-
 TEST_CASE("corpus writes TSV with links that fit, and the same alignments into a file") {
   Result r = run({"corpus", "-n", "200", "--links", "--alignments", "links.txt"});
   CHECK(r.code == 0);
@@ -33,7 +18,7 @@ TEST_CASE("corpus writes TSV with links that fit, and the same alignments into a
   REQUIRE(lines.size() == 200);
   REQUIRE(alone.size() == 200);
   for (size_t i = 0; i < lines.size(); ++i) {
-    auto c = columns(lines[i]);
+    auto c = columns_of(lines[i]);
     CAPTURE(lines[i]);
     REQUIRE(c.size() == 3);
     CHECK(c[2] == alone[i]);
@@ -52,8 +37,8 @@ TEST_CASE("corpus --tokens is what the tokeniser makes of the readable text") {
   REQUIRE(tokens.size() == 100);
   for (size_t i = 0; i < text.size(); ++i)
     for (size_t side : {0, 1})
-      CHECK(translator::join_tokens(translator::tokenize(columns(text[i])[side])) ==
-            columns(tokens[i])[side]);
+      CHECK(translator::join_tokens(translator::tokenize(columns_of(text[i])[side])) ==
+            columns_of(tokens[i])[side]);
 }
 
 TEST_CASE(
@@ -70,7 +55,7 @@ TEST_CASE(
     auto lines = lines_of(r.out);
     CHECK(lines.size() == (split == std::string("train") ? 40000 : 1000));
     for (const std::string& line : lines) {
-      auto c = columns(line);
+      auto c = columns_of(line);
       REQUIRE(c.size() == 2);
       CHECK((" " + c[0]).find(" he doesn't like apples") == std::string::npos);
       for (const std::string& side : c) {
@@ -96,17 +81,15 @@ TEST_CASE("corpus -o writes the file and nothing else; a reader that goes away e
 }
 
 TEST_CASE("corpus: what cannot be written is said") {
-  Result r = run({"corpus", "-n", "5", "-o", "nowhere/x.tsv"});
-  CHECK(r.code == 1);
-  CHECK(r.err == "translator: nowhere/x.tsv: cannot be written: No such file or directory\n");
+  check_refused({"corpus", "-n", "5", "-o", "nowhere/x.tsv"}, 1,
+                "nowhere/x.tsv: cannot be written: No such file or directory");
   if (std::filesystem::exists("/dev/full")) {
     Result full = shell("\"$T\" corpus -n 5 > /dev/full");
     CHECK(full.code == 1);
     CHECK(full.err == "translator: standard output cannot be written: No space left on device\n");
   }
-  Result more = run({"corpus", "--split", "test", "-n", "1001"});
-  CHECK(more.code == 2);
-  CHECK(more.err == "translator: --count: the test part has 1000 sentences, --split train has more\n");
+  check_refused({"corpus", "--split", "test", "-n", "1001"}, 2,
+                "--count: the test part has 1000 sentences, --split train has more");
 }
 
 TEST_CASE("--help names every option and goes to stdout") {

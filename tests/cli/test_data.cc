@@ -16,8 +16,7 @@ Arguments memorise(const std::string& out, const Arguments& data) {
                  "1",     "--lr",     "0.02", "--min-count",      "1",    "--batch-size", "4",    "--dropout",
                  "0",     "--epochs", "60",   "--validate-every", "1000", "--subwords",   "none", "--case",
                  "lower"};
-  a.insert(a.end(), data.begin(), data.end());
-  return a;
+  return a + data;
 }
 
 bool has_line(const std::string& text, const std::string& line) {
@@ -143,17 +142,13 @@ TEST_CASE("what is no text in lines is named, and how it becomes some") {
   CHECK_FALSE(exists("none"));
   std::string wide = "\xFF\xFE";
   for (int i = 0; i < 50; ++i) wide += std::string("a\0\n\0", 4);
-  const Result r = run({"translate", trained_model()}, {.input = wide});
-  CHECK(r.code == 1);
-  CHECK(r.out.empty());
-  CHECK(r.err == "translator: standard input:1: looks like UTF-16: convert the file to UTF-8\n");
+  check_refused({"translate", trained_model()}, 1,
+                "standard input:1: looks like UTF-16: convert the file to UTF-8", {.input = wide});
 }
 
 TEST_CASE("sources that go together, and standard input once: files of options are held to it, too") {
   auto refused = [](const Arguments& arguments, const std::string& text) {
-    const Result r = run(arguments, {.input = "one\tun\n"});
-    CHECK(r.code == 2);
-    CHECK(r.err == "translator: " + text + "\n");
+    check_refused(arguments, 2, text, {.input = "one\tun\n"});
   };
   const std::string once = " name standard input, which can be read once";
   refused({"train", "--data", "-", "--valid", "-", "--out", "none"}, "--data and --valid" + once);

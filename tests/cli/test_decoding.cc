@@ -2,14 +2,13 @@
 // lines.
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <set>
 
 #include <common/json_text.h>
 #include <gradus/io/safetensors.h>
 
-#include "../quick_doctest.h"
+#include "../same_tensors.h"
 #include "../skip.h"
 #include "program.h"
 
@@ -19,9 +18,7 @@ namespace {
 
 Result translated(const Arguments& more, const std::string& input,
                   const std::string& model = trained_model()) {
-  Arguments a = {"translate", model, "--threads", "1", "--scores"};
-  a.insert(a.end(), more.begin(), more.end());
-  return run(a, {.input = input});
+  return run(Arguments{"translate", model, "--threads", "1", "--scores"} + more, {.input = input});
 }
 
 // So many source lines, the first of the pairs over and over.
@@ -122,9 +119,7 @@ TEST_CASE("threads share lines out: answers and remarks are the same, and in the
                                      : "a Zork" + line + "\n");
   for (const Arguments& how : {Arguments{}, Arguments{"-k", "3", "--n-best", "2", "--json", "--alignments"}}) {
     auto with = [&](const char* threads) {
-      Arguments more = how;
-      more.insert(more.end(), {"--batch-size", "16", "--threads", threads});
-      return translated(more, input);
+      return translated(how + Arguments{"--batch-size", "16", "--threads", threads}, input);
     };
     const Result one = with("1");
     CHECK(one.code == 1);
@@ -143,9 +138,8 @@ TEST_CASE("evaluate and diff search as translate does, whatever they are told") 
   std::string pairs;
   for (size_t i = 0; i < 60; ++i) pairs += lines_of(read_file(short_pairs())).at(i) + "\n";
   write_file("sixty.tsv", pairs);
-  auto with = [](Arguments command, const Arguments& more, const std::string& lines = "") {
-    command.insert(command.end(), more.begin(), more.end());
-    const Result r = run(command, {.input = lines});
+  auto with = [](const Arguments& command, const Arguments& more, const std::string& lines = "") {
+    const Result r = run(command + more, {.input = lines});
     REQUIRE_MESSAGE(r.code == 0, r.err);
     return r.out;
   };
@@ -173,17 +167,8 @@ TEST_CASE("evaluate and diff search as translate does, whatever they are told") 
 
 TEST_CASE("the average of one checkpoint is it, to the bit") {
   REQUIRE(run({"average", trained_model(), "-o", "mean-of-one", "--force"}).code == 0);
-  auto weights = [](const std::string& model) {
-    return gradus::load_safetensors(in_scratch(model) + "/model.safetensors").tensors;
-  };
-  const auto before = weights(trained_model()), after = weights("mean-of-one");
-  REQUIRE(before.size() == after.size());
-  for (size_t i = 0; i < before.size(); ++i) {
-    CHECK(before[i].first == after[i].first);
-    const auto &a = before[i].second, &b = after[i].second;
-    REQUIRE(a.shape() == b.shape());
-    CHECK(std::memcmp(a.raw(), b.raw(), static_cast<size_t>(a.bytes())) == 0);
-  }
+  check_same_tensors(in_scratch(trained_model() + "/model.safetensors"),
+                     in_scratch("mean-of-one/model.safetensors"));
 }
 
 TEST_CASE("translating twenty times the lines takes no more memory") {

@@ -30,11 +30,7 @@ const std::string& harmed() {
   return name;
 }
 
-Arguments quick(const Arguments& more) {
-  Arguments out = {"doctor", "--seconds", "0"};
-  out.insert(out.end(), more.begin(), more.end());
-  return out;
-}
+Arguments quick(const Arguments& more) { return Arguments{"doctor", "--seconds", "0"} + more; }
 
 }  // namespace
 
@@ -151,9 +147,8 @@ TEST_CASE("doctor --clean: what is kept, what is not, and nothing over what is r
         "40\tmarkup: <b> in the source only\tShe sings <b>now</b>\tElle chante maintenant\tmore");
   CHECK(run(quick({"clean.tsv"})).code == 0);
   for (const char* out : {"harmed.tsv", "./harmed.tsv"}) {
-    Result own = run(quick({harmed(), "--clean", out}));
-    CHECK(own.code == 2);
-    CHECK(own.err == "translator: --clean: " + std::string(out) + " is what is read: name another file\n");
+    check_refused(quick({harmed(), "--clean", out}), 2,
+                  "--clean: " + std::string(out) + " is what is read: name another file");
   }
   CHECK(run(quick({harmed(), "--clean", "-"})).code == 2);
   CHECK(!exists("-"));
@@ -239,9 +234,7 @@ TEST_CASE("doctor: wrong usage and files that are none") {
   CHECK(run({"doctor", "a.tsv", "--source", "b"}).code == 2);
   CHECK(run({"doctor", "--source", "b"}).code == 2);
   CHECK(run({"doctor", "a.tsv", "--target", "b"}).code == 2);
-  Result missing = run({"doctor", "missing.tsv"});
-  CHECK(missing.code == 1);
-  CHECK(missing.err == "translator: missing.tsv: cannot be read: No such file or directory\n");
+  check_refused({"doctor", "missing.tsv"}, 1, "missing.tsv: cannot be read: No such file or directory");
   CHECK(run({"doctor", "."}).err == "translator: .: is a directory\n");
   Result none = run({"doctor", "-"}, {.input = "nothing\n"});
   CHECK(none.code == 1);

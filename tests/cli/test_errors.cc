@@ -8,12 +8,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-void check_error(const Arguments& arguments, const std::string& text) {
-  Result r = run(arguments);
-  CHECK(r.code == 1);
-  CHECK(r.out.empty());
-  CHECK(r.err == "translator: " + text + "\n");
-}
+void check_error(const Arguments& arguments, const std::string& text) { check_refused(arguments, 1, text); }
 
 }  // namespace
 

@@ -71,10 +71,8 @@ TEST_CASE("from corpus to BLEU: evaluate prints loss, BLEU, exact match, and AER
 TEST_CASE("evaluate writes over nothing that it reads, and ends with 1 where lines are bad") {
   write_file("over.tsv", "she sings\telle chante\nno tab\n");
   for (const char* option : {"--hypotheses", "--references"}) {
-    const Result r = run({"evaluate", trained_model(), "over.tsv", option, "./over.tsv"});
-    CHECK(r.code == 2);
-    CHECK(r.err ==
-          "translator: " + std::string(option) + ": ./over.tsv is what is read: name another file\n");
+    check_refused({"evaluate", trained_model(), "over.tsv", option, "./over.tsv"}, 2,
+                  std::string(option) + ": ./over.tsv is what is read: name another file");
     CHECK(run({"evaluate", trained_model(), "over.tsv", option, "-"}).err ==
           "translator: " + std::string(option) + " names a file: standard output has what else is said\n");
   }
@@ -166,9 +164,8 @@ TEST_CASE("evaluate takes two files, swaps columns with their links, and counts 
   CHECK(turned.err ==
         "swapped.tsv: 200 of 201 lines read, 1 bad\n  swapped.tsv:201: no tab between source and target\n");
   CHECK(figures(turned) == expected);
-  Result strict = run({"evaluate", trained_model(), "swapped.tsv", "--swap", "--strict"});
-  CHECK(strict.code == 1);
-  CHECK(strict.err == "translator: swapped.tsv:201: no tab between source and target\n");
+  check_refused({"evaluate", trained_model(), "swapped.tsv", "--swap", "--strict"}, 1,
+                "swapped.tsv:201: no tab between source and target");
 }
 
 TEST_CASE(
@@ -294,9 +291,7 @@ TEST_CASE(
 TEST_CASE("evaluate --top-k and --last-only: loss and translations are those of what is looked at") {
   write_file("few.tsv", "she eats apples\telle mange des pommes\nhe sings\til chante\n");
   auto loss = [](const Arguments& more) {
-    Arguments a = {"evaluate", trained_model(), "few.tsv", "--json"};
-    a.insert(a.end(), more.begin(), more.end());
-    const Result r = run(a);
+    const Result r = run(Arguments{"evaluate", trained_model(), "few.tsv", "--json"} + more);
     INFO(r.err);
     REQUIRE(r.code == 0);
     return json_text::parse(r.out).at("loss").get<double>();
@@ -323,7 +318,6 @@ TEST_CASE("evaluate says what is wrong with alignments") {
   CHECK(run({"evaluate", two, "two.tsv", "--alignments", "links"}).says("--alignments is of one model, "));
   CHECK(run({"evaluate", trained_model(), "two.tsv", "--alignments", "."}).err ==
         "translator: .: is a directory\n");
-  Result none = run({"evaluate", trained_model(), "two.tsv", "--alignments", "absent"});
-  CHECK(none.code == 1);
-  CHECK(none.err == "translator: absent: cannot be opened: No such file or directory\n");
+  check_refused({"evaluate", trained_model(), "two.tsv", "--alignments", "absent"}, 1,
+                "absent: cannot be opened: No such file or directory");
 }

@@ -45,8 +45,7 @@ const std::string& other_pairs() {
 Result from(const std::string& model, const std::string& out, const Arguments& more) {
   Arguments a = {"train", "--from", model,       "--data", other_pairs(), "--valid", "few.tsv",      "--out",
                  out,     "-q",     "--threads", "1",      "--epochs",    "1",       "--batch-size", "8"};
-  a.insert(a.end(), more.begin(), more.end());
-  return run(a);
+  return run(a + more);
 }
 
 const Arguments kStill = {"--lr", "1e-30"};

@@ -21,13 +21,6 @@ void wait_for(const std::string& file) {
   REQUIRE(exists(file));
 }
 
-void check_refused(const Arguments& arguments, int code, const std::string& text) {
-  const Result r = run(arguments);
-  CHECK(r.code == code);
-  CHECK(r.out.empty());
-  CHECK(r.err == "translator: " + text + "\n");
-}
-
 }  // namespace
 
 TEST_CASE("one training at a time has a directory, until it ends in whatever way") {

@@ -3,14 +3,11 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cstring>
 #include <fstream>
-
-#include <gradus/io/safetensors.h>
 
 #include "../about.h"
 #include "../pieces.h"
-#include "../quick_doctest.h"
+#include "../same_tensors.h"
 #include <common/json_text.h>
 #include "program.h"
 
@@ -62,8 +59,7 @@ Arguments own_run(const std::string& out, const Arguments& more) {
                  "0",
                  "--subword-dropout",
                  "0"};
-  a.insert(a.end(), more.begin(), more.end());
-  return a;
+  return a + more;
 }
 
 const std::string& in_pieces() {
@@ -146,9 +142,7 @@ TEST_CASE("pieces: a mark that is forbidden does not come, however many hypothes
                                                       {"-k", "5"},
                                                       {"-k", "5", "--n-best", "5"},
                                                       {"--alternatives", "--n-best", "3"}}) {
-    Arguments a = {"translate", in_pieces(), "Paul eats apples.", "--forbid", "."};
-    a.insert(a.end(), more.begin(), more.end());
-    const Result r = run(a);
+    const Result r = run(Arguments{"translate", in_pieces(), "Paul eats apples.", "--forbid", "."} + more);
     INFO(more.back() << ": " << r.out);
     CHECK(r.code == 0);
     CHECK(r.err.empty());
@@ -203,24 +197,13 @@ TEST_CASE("pieces: dropout gives each epoch its own, and a run goes on as if it 
   if (no_pieces()) return;
   const Arguments kept = {"--subword-dropout", "0.3", "--schedule", "constant", "--warmup", "3"};
   auto trained = [&](const std::string& out, const Arguments& more) {
-    Arguments all = kept;
-    all.insert(all.end(), more.begin(), more.end());
-    Result r = run(own_run(out, all));
+    Result r = run(own_run(out, kept + more));
     REQUIRE_MESSAGE(r.code == 0, r.err);
   };
   trained("dropped", {"--epochs", "6"});
   trained("stopped_in_pieces", {"--epochs", "3"});
   trained("stopped_in_pieces", {"--epochs", "6", "--resume"});
-  auto tensors = [](const std::string& name) {
-    return gradus::load_safetensors(in_scratch(name + "/last.safetensors")).tensors;
-  };
-  const auto straight = tensors("dropped"), resumed = tensors("stopped_in_pieces");
-  REQUIRE(straight.size() == resumed.size());
-  for (size_t i = 0; i < straight.size(); ++i) {
-    const auto& [name, a] = straight[i];
-    CAPTURE(name);
-    CHECK(std::memcmp(a.raw(), resumed[i].second.raw(), static_cast<size_t>(a.bytes())) == 0);
-  }
+  check_same_tensors(in_scratch("dropped/last.safetensors"), in_scratch("stopped_in_pieces/last.safetensors"));
   trained("undropped", {"--epochs", "6", "--subword-dropout", "0"});
   CHECK(read_file("undropped/model.safetensors") != read_file("dropped/model.safetensors"));
   Result other = run(own_run("dropped", {"--epochs", "6", "--resume", "--subword-dropout", "0.2",
@@ -235,8 +218,7 @@ TEST_CASE("pieces: a run that goes on keeps its shortlist, or learns the one it 
   auto trained = [&](const std::string& out, const Arguments& more) {
     Arguments a = {"train", "--data", short_pairs(), "--hidden", "8", "--threads", "1", "-q", "--out", out,
                    "--subword-size", "400", "--subword-dropout", "0.5", "--batch-tokens", "2000"};
-    a.insert(a.end(), more.begin(), more.end());
-    Result r = run(a);
+    Result r = run(a + more);
     REQUIRE_MESSAGE(r.code == 0, r.err);
   };
   const std::string list = "/shortlist.safetensors";

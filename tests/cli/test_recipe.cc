@@ -30,10 +30,10 @@ TEST_CASE("every optimiser and every schedule learns") {
                                           {"--optimizer", "rmsprop", "--schedule", "exponential"},
                                           {"--optimizer", "adadelta", "--lr", "20", "--schedule", "plateau"},
                                           {"--schedule", "noam", "--warmup", "30"}};
-  for (Arguments recipe : recipes) {
-    for (const char* more : {"--epochs", "2", "--validate-every", "20", "--force"}) recipe.push_back(more);
+  for (const Arguments& recipe : recipes) {
     CAPTURE(recipe[1]);
-    Result r = run(small_run("recipe", recipe));
+    Result r = run(
+        small_run("recipe", recipe + Arguments{"--epochs", "2", "--validate-every", "20", "--force"}));
     INFO(r.err);
     REQUIRE(r.code == 0);
     auto log = events("recipe", "validation");
@@ -71,10 +71,9 @@ TEST_CASE("the moving average is what is kept") {
 }
 
 TEST_CASE("scheduled sampling changes the run, and it still learns") {
-  Arguments more = {"--epochs", "2", "--validate-every", "20", "--force"}, sampled = more;
-  for (const char* a : {"--scheduled-sampling", "0.8"}) sampled.push_back(a);
+  const Arguments more = {"--epochs", "2", "--validate-every", "20", "--force"};
   REQUIRE(run(small_run("plain", more)).code == 0);
-  REQUIRE(run(small_run("sampled", sampled)).code == 0);
+  REQUIRE(run(small_run("sampled", more + Arguments{"--scheduled-sampling", "0.8"})).code == 0);
   CHECK(last_loss("sampled") != last_loss("plain"));
   CHECK(last_loss("sampled") < 0.9 * events("sampled", "validation").front().at("train_loss").get<double>());
 }
@@ -87,8 +86,7 @@ TEST_CASE("no option of a network or of its training is ignored: the weights com
                    "--batch-size", "16",     "--embedding",   "16",          "-q",     "--subwords",
                    "none",         "--ema",  "0",             "--dropout",   "0.2",    "--no-tie-embeddings",
                    "--min-count",  "1",      "--case",        "lower"};
-    a.insert(a.end(), options.begin(), options.end());
-    const Result r = run(a);
+    const Result r = run(a + options);
     REQUIRE_MESSAGE(r.code == 0, r.err);
     std::string bytes;
     for (const auto& [name, tensor] : gradus::load_safetensors(in_scratch("turned/model.safetensors")).tensors)
@@ -125,9 +123,7 @@ TEST_CASE("no option of a network or of its training is ignored: the weights com
   for (const auto& [others, option] : turned) {
     CAPTURE(option[0]);
     if (!without.contains(others)) without[others] = weights(others);
-    Arguments with = others;
-    with.insert(with.end(), option.begin(), option.end());
-    CHECK((weights(with) != without[others]));
+    CHECK((weights(others + option) != without[others]));
   }
 }
 
@@ -145,9 +141,7 @@ TEST_CASE("names that do not exist, and clipping that is off") {
 TEST_CASE("guided alignment: attention learns from the links of the data where to look") {
   REQUIRE(run({"corpus", "-n", "1200", "--max-length", "7", "--links", "-o", "linked.tsv"}).code == 0);
   auto error_rate = [&](const std::string& out, const Arguments& more) {
-    Arguments a = {"--data", "linked.tsv", "--epochs", "4"};
-    a.insert(a.end(), more.begin(), more.end());
-    Result r = run(small_run(out, a));
+    Result r = run(small_run(out, Arguments{"--data", "linked.tsv", "--epochs", "4"} + more));
     REQUIRE_MESSAGE(r.code == 0, r.err);
     return json_text::parse(run({"evaluate", out, "linked.tsv", "--json"}).out).at("aer").get<double>();
   };

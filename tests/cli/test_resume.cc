@@ -4,13 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <thread>
 
-#include <gradus/io/safetensors.h>
-
-#include "../quick_doctest.h"
 #include <common/json_text.h>
+#include <translator/text/subwords.h>
+
+#include "../same_tensors.h"
 #include "program.h"
 
 using namespace cli;
@@ -18,20 +17,6 @@ using namespace cli;
 namespace {
 
 void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
-
-void check_same_tensors(const std::string& a, const std::string& b) {
-  gradus::SafetensorsFile x = gradus::load_safetensors(in_scratch(a)),
-                          y = gradus::load_safetensors(in_scratch(b));
-  REQUIRE(x.tensors.size() == y.tensors.size());
-  for (size_t i = 0; i < x.tensors.size(); ++i) {
-    const auto& [name, tensor] = x.tensors[i];
-    const auto& [other_name, other] = y.tensors[i];
-    CAPTURE(name);
-    CHECK(name == other_name);
-    REQUIRE(tensor.bytes() == other.bytes());
-    CHECK(std::memcmp(tensor.raw(), other.raw(), static_cast<size_t>(tensor.bytes())) == 0);
-  }
-}
 
 // The weights in `model` are those of the run's state, which holds more than them.
 void check_weights_of(const std::string& state, const std::string& model) {
@@ -43,8 +28,7 @@ void check_weights_of(const std::string& state, const std::string& model) {
     CAPTURE(name);
     auto at = std::find_if(all.tensors.begin(), all.tensors.end(), [&](auto& t) { return t.first == name; });
     REQUIRE(at != all.tensors.end());
-    REQUIRE(tensor.bytes() == at->second.bytes());
-    CHECK(std::memcmp(tensor.raw(), at->second.raw(), static_cast<size_t>(tensor.bytes())) == 0);
+    CHECK(gradus::testing::same_bits(tensor, at->second));
   }
 }
 
@@ -58,42 +42,22 @@ std::vector<nlohmann::ordered_json> timeless(const std::string& directory) {
   return log;
 }
 
-// Starts a run and sends it a signal once it has validated `after` times. A run that was faster than that is
-// begun anew.
-Result interrupted(const std::string& out, const Arguments& more, int signal, size_t after) {
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    std::filesystem::remove_all(scratch_path() / out);
-    Running process(small_run(out, more));
-    auto validations = [&] {
-      return exists(out + "/train.log") ? count(read_file(out + "/train.log"), "\"validation\"") : 0;
-    };
-    while (!process.ended() && validations() < after) sleep_ms(2);
-    process.send(signal);
-    Result r = process.wait();
-    if (r.code != 0) return r;
-  }
-  FAIL("no run could be interrupted");
-  return {};
-}
-
 }  // namespace
 
 TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to the last bit") {
   const Arguments length = {"--epochs", "3", "--validate-every", "7"};
   REQUIRE(run(small_run("whole", length)).code == 0);
-  Result stopped = interrupted("broken", length, SIGINT, 2);
+  Result stopped = interrupted(small_run("broken", length), "broken", 2);
   INFO(stopped.err);
-  CHECK(stopped.code == 130);
   CHECK(stopped.out.empty());
   CHECK(stopped.says("Interrupted at step "));
   CHECK(stopped.says("; everything is saved in broken. Go on with: " TRANSLATOR
                      " train --resume --out broken\n"));
-  Arguments resume = length;
-  resume.push_back("--resume");
+  const Arguments resume = length + Arguments{"--resume"};
   Result rest = run(small_run("broken", resume));
   INFO(rest.err);
   CHECK(rest.code == 0);
-  check_same_tensors("whole/last.safetensors", "broken/last.safetensors");
+  check_same_tensors(in_scratch("whole/last.safetensors"), in_scratch("broken/last.safetensors"));
   CHECK(read_file("whole/model.safetensors") == read_file("broken/model.safetensors"));
   CHECK(timeless("whole") == timeless("broken"));
   CHECK(events("broken", "start").size() == 1);
@@ -111,15 +75,13 @@ TEST_CASE("train, Ctrl-C, --resume is the same run as one without a break, to th
   Result other = run(small_run("broken", {"--resume", "-q", "--data", "other.tsv"}));
   CHECK(other.code == 1);
   CHECK(other.err == last + "other training data" + end);
-  Result wider = run(small_run("broken", {"--resume", "-q", "--hidden", "40"}));
-  CHECK(wider.code == 2);
-  CHECK(wider.err ==
-        "translator: the model in broken has --hidden 32, not 40: --resume cannot change it\n");
+  check_refused(small_run("broken", {"--resume", "-q", "--hidden", "40"}), 2,
+                "the model in broken has --hidden 32, not 40: --resume cannot change it");
   // A run that is over stays as it is, and more epochs prolong it.
   Result over = run(small_run("broken", resume));
   CHECK(over.code == 0);
   CHECK(over.says("The run was over already: more --epochs or --max-minutes prolong it.\n"));
-  check_same_tensors("whole/last.safetensors", "broken/last.safetensors");
+  check_same_tensors(in_scratch("whole/last.safetensors"), in_scratch("broken/last.safetensors"));
   CHECK(run(small_run("broken", {"--epochs", "4", "--resume"})).code == 0);
   CHECK(events("broken", "validation").back().at("epoch") == 4);
 }
@@ -143,17 +105,15 @@ TEST_CASE("the same with other optimisers, schedules, averages and scheduled sam
        "0.01", "--dropout", "0.4", "--dropout-warmup", "1.5"},
       {"--optimizer", "adadelta", "--schedule", "cosine", "--weight-decay", "0.001", "--label-smoothing",
        "0.1"}};
-  for (Arguments length : recipes) {
-    CAPTURE(length[1]);
-    for (const char* more : {"--epochs", "2", "--validate-every", "5", "--force"}) length.push_back(more);
-    REQUIRE(run(small_run("whole", length)).code == 0);
-    Result stopped = interrupted("broken", length, SIGINT, 3);
-    REQUIRE(stopped.code == 130);
-    length.back() = "--resume";
-    Result rest = run(small_run("broken", length));
+  for (const Arguments& recipe : recipes) {
+    CAPTURE(recipe[1]);
+    const Arguments length = recipe + Arguments{"--epochs", "2", "--validate-every", "5"};
+    REQUIRE(run(small_run("whole", length + Arguments{"--force"})).code == 0);
+    interrupted(small_run("broken", length), "broken", 3);
+    Result rest = run(small_run("broken", length + Arguments{"--resume"}));
     INFO(rest.err);
     CHECK(rest.code == 0);
-    check_same_tensors("whole/last.safetensors", "broken/last.safetensors");
+    check_same_tensors(in_scratch("whole/last.safetensors"), in_scratch("broken/last.safetensors"));
     CHECK(read_file("whole/model.safetensors") == read_file("broken/model.safetensors"));
     CHECK(timeless("whole") == timeless("broken"));
     CHECK(read_file("whole/training.json") == read_file("broken/training.json"));
@@ -171,32 +131,14 @@ TEST_CASE("the same with batches by tokens, gradients of several summed, and pie
   Arguments options = {"train", "--data",         short_pairs(), "--hidden",         "16", "--embedding",
                        "16",    "--epochs",       "4",           "--validate-every", "5",  "--threads",
                        "1",     "--batch-tokens", "300",         "--accumulate",     "2"};
-  Arguments pieces = options;
-  for (const char* more : {"--subwords", "bpe", "--subword-size", "400", "--subword-dropout", "0.3"})
-    pieces.push_back(more);
-  if (run({"train", "--print-config", "--subwords", "bpe", "--data", short_pairs()}).code == 0 &&
-      shell("$T train --subwords bpe --epochs 1 --corpus-size 100 --max-length 5 --out probe -q").code == 0)
-    options = pieces;
-  auto into = [](Arguments a, const std::string& out) {
-    a.insert(a.end(), {"--out", out, "--force"});
-    return a;
-  };
-  REQUIRE(run(into(options, "whole-tokens")).code == 0);
-  int code = 0;
-  for (int attempt = 0; attempt < 10 && code != 130; ++attempt) {
-    std::filesystem::remove_all(scratch_path() / "broken-tokens");
-    Running process(into(options, "broken-tokens"));
-    while (!process.ended() && !(exists("broken-tokens/train.log") &&
-                                 count(read_file("broken-tokens/train.log"), "\"validation\"") >= 4))
-      sleep_ms(2);
-    process.send(SIGINT);
-    code = process.wait().code;
-  }
-  REQUIRE(code == 130);
+  if (translator::Subwords::available())
+    options = options + Arguments{"--subwords", "bpe", "--subword-size", "400", "--subword-dropout", "0.3"};
+  REQUIRE(run(options + Arguments{"--out", "whole-tokens"}).code == 0);
+  interrupted(options + Arguments{"--out", "broken-tokens"}, "broken-tokens", 4);
   Result rest = run({"train", "--resume", "--out", "broken-tokens"});
   INFO(rest.err);
   REQUIRE(rest.code == 0);
-  check_same_tensors("whole-tokens/last.safetensors", "broken-tokens/last.safetensors");
+  check_same_tensors(in_scratch("whole-tokens/last.safetensors"), in_scratch("broken-tokens/last.safetensors"));
   CHECK(read_file("whole-tokens/model.safetensors") == read_file("broken-tokens/model.safetensors"));
   CHECK(timeless("whole-tokens") == timeless("broken-tokens"));
   CHECK(events("whole-tokens", "validation").back().at("epoch") == 4);
@@ -271,9 +213,7 @@ TEST_CASE("--resume refuses what contradicts the run, and says what the run has 
       {{"--dropout", "0.3", "--readout", "maxout"},
        head + "--dropout 0.1, not 0.3; --readout tanh, not maxout: --resume cannot change them\n"}};
   for (const auto& [more, text] : refused) {
-    Arguments all = more;
-    all.insert(all.end(), {"--resume", "-q"});
-    Result r = run(small_run("settled", all));
+    Result r = run(small_run("settled", more + Arguments{"--resume", "-q"}));
     CHECK(r.code == 2);
     CHECK(r.err == text);
   }
@@ -285,11 +225,8 @@ TEST_CASE("--resume refuses what contradicts the run, and says what the run has 
       {{"--swap"}, "--swap no, not yes"},
       {{"--valid", "short.tsv"}, "--valid nothing, not " + in_scratch("short.tsv")}};
   for (const auto& [more, text] : changed) {
-    Arguments all = {"train", "--resume", "-q", "--out", "settled"};
-    all.insert(all.end(), more.begin(), more.end());
-    const Result r = run(all);
-    CHECK(r.code == 2);
-    CHECK(r.err == "translator: the run in settled began with " + text + ": --resume cannot change it\n");
+    check_refused(Arguments{"train", "--resume", "-q", "--out", "settled"} + more, 2,
+                  "the run in settled began with " + text + ": --resume cannot change it");
   }
   Result words = run(small_run("settled", {"--resume", "-q", "--min-count", "4"}));
   CHECK(words.code == 2);
@@ -305,9 +242,7 @@ TEST_CASE("--resume refuses what contradicts the run, and says what the run has 
 TEST_CASE("a run goes on as what it began as: other origins, configurations and validation pairs are refused") {
   REQUIRE(run(small_run("begun", {"--epochs", "1", "-q", "--valid", short_pairs()})).code == 0);
   auto goes_on = [](const Arguments& more) {
-    Arguments a = {"train", "--resume", "--out", "begun", "--epochs", "2", "-q"};
-    a.insert(a.end(), more.begin(), more.end());
-    return run(a);
+    return run(Arguments{"train", "--resume", "--out", "begun", "--epochs", "2", "-q"} + more);
   };
   const std::string before = read_file("begun/training.json");
   trained_model();
@@ -325,11 +260,8 @@ TEST_CASE("a run goes on as what it began as: other origins, configurations and 
               .code == 0);
   CHECK(run({"train", "--resume", "--out", "nameless"}).err ==
         "translator: nameless/training.json: is missing: --data names the pairs that the run learns from\n");
-  const Result unnamed =
-      run(small_run("nameless", {"--resume", "--valid", short_pairs(), "--lr", "0.02", "-q"}));
-  CHECK(unnamed.code == 1);
-  CHECK(unnamed.err ==
-        "translator: nameless/last.safetensors: was made with another --lr: the run cannot go on from it\n");
+  check_refused(small_run("nameless", {"--resume", "--valid", short_pairs(), "--lr", "0.02", "-q"}), 1,
+                "nameless/last.safetensors: was made with another --lr: the run cannot go on from it");
   CHECK(run({"train", "--resume", "--out", "bestless"}).says(
       "bestless/model.safetensors: is missing: the best model so far, kept until there is a better one\n"));
   CHECK(goes_on({}).code == 0);

@@ -16,16 +16,6 @@ using namespace cli;
 
 namespace {
 
-std::vector<std::string> columns_of(const std::string& line) {
-  std::vector<std::string> out;
-  for (size_t begin = 0; begin <= line.size();) {
-    const size_t end = std::min(line.find('\t', begin), line.size());
-    out.push_back(line.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return out;
-}
-
 // Two hundred test pairs, in order, and the sources and targets of them.
 const std::string& held_out() {
   static const std::string name = [] {
@@ -145,9 +135,7 @@ TEST_CASE("score: lines stay in their places whatever is wrong with some") {
 TEST_CASE("diff: scores as evaluate has them, and as of files of the same translations") {
   REQUIRE(run(small_run("other", {"--epochs", "1", "-q"})).code == 0);
   auto told = [](const Arguments& more) {
-    Arguments words = {"diff"};
-    words.insert(words.end(), more.begin(), more.end());
-    Result r = run(words);
+    Result r = run(Arguments{"diff"} + more);
     REQUIRE_MESSAGE(r.code == 0, r.err);
     return json_text::parse(r.out);
   };
@@ -196,9 +184,7 @@ TEST_CASE("diff: words by frequency, worked out by hand") {
   write_file("a.txt", "le chat ici\nle chien dort dort\n");
   write_file("b.txt", "le chat dort ici ici\nun loup\n");
   auto rows = [](const Arguments& more) {
-    Arguments words = {"diff", "a.txt", "b.txt", "ref.tsv", "--json"};
-    words.insert(words.end(), more.begin(), more.end());
-    Result r = run(words);
+    Result r = run(Arguments{"diff", "a.txt", "b.txt", "ref.tsv", "--json"} + more);
     REQUIRE_MESSAGE(r.code == 0, r.err);
     return json_text::parse(r.out).at("by_frequency");
   };
@@ -276,9 +262,7 @@ TEST_CASE("diff: files that do not fit the pairs are refused, and what was left 
                                                      {"--min-length", "2"},
                                                      {"--no-repeat-ngram", "2"},
                                                      {"--exact-stop"}}) {
-    Arguments a = {"diff", "said", "said", "holes.tsv"};
-    a.insert(a.end(), how.begin(), how.end());
-    const Result refused = run(a);
+    const Result refused = run(Arguments{"diff", "said", "said", "holes.tsv"} + how);
     CHECK(refused.code == 2);
     CHECK(refused.says("diff: both are files of translations: how to search is asked of models"));
   }

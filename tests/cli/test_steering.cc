@@ -19,9 +19,7 @@ namespace {
 
 Result steered(const Arguments& more, const Setting& setting = {},
                const std::string& model = trained_model()) {
-  Arguments a = {"translate", model, "--threads", "1"};
-  a.insert(a.end(), more.begin(), more.end());
-  return run(a, setting);
+  return run(Arguments{"translate", model, "--threads", "1"} + more, setting);
 }
 
 // A second model of the same sentences: other weights, the same vocabularies.
@@ -120,9 +118,7 @@ TEST_CASE("translate: words that a translation begins with, has, and does not ha
 
 TEST_CASE("translate: how scores are made and what may come twice reaches the search") {
   auto told = [](const Arguments& more) {
-    Arguments a = {"she eats apples", "--scores", "--json"};
-    a.insert(a.end(), more.begin(), more.end());
-    const Result r = steered(a);
+    const Result r = steered(Arguments{"she eats apples", "--scores", "--json"} + more);
     REQUIRE_MESSAGE(r.code == 0, r.err);
     return json_text::parse(r.out);
   };
@@ -335,8 +331,8 @@ TEST_CASE("average: of one model it, of several their mean, and nothing is lost"
 TEST_CASE("translate --mbr takes the sample that is most like all of them") {
   const Arguments drawn = {"--sample", "--temperature", "2", "--json", "--scores"};
   for (const char* metric : {"chrf", "bleu"}) {
-    Arguments a = drawn;
-    a.insert(a.end(), {"she eats apples", "--mbr", metric, "--samples", "12", "--n-best", "3"});
+    const Arguments a =
+        drawn + Arguments{"she eats apples", "--mbr", metric, "--samples", "12", "--n-best", "3"};
     const Result r = steered(a);
     REQUIRE(r.code == 0);
     const std::vector<std::string> lines = lines_of(r.out);
@@ -352,8 +348,8 @@ TEST_CASE("translate --mbr takes the sample that is most like all of them") {
     }
     CHECK(texts.size() >= 2);  // the same text comes once
     CHECK(steered(a, {}).out == r.out);
-    a.insert(a.end(), {"--exact-stop"});  // no sample is left out because another is more probable
-    CHECK(steered(a, {}).out == r.out);
+    // No sample is left out because another is more probable.
+    CHECK(steered(a + Arguments{"--exact-stop"}).out == r.out);
   }
 }
 

@@ -21,15 +21,10 @@ Arguments small_pair(const std::string& out, const Arguments& more = {}, const s
   Arguments a = small_run(out, more);
   for (size_t i = 0; i + 1 < a.size(); ++i)
     if (a[i] == "--threads") a[i + 1] = threads;
-  a.insert(a.end(), {"--together", kinds});
-  return a;
+  return a + Arguments{"--together", kinds};
 }
 
 std::string weights(const std::string& directory) { return read_file(directory + "/model.safetensors"); }
-
-size_t validations(const std::string& directory) {
-  return exists(directory + "/train.log") ? count(read_file(directory + "/train.log"), "\"validation\"") : 0;
-}
 
 }  // namespace
 
@@ -64,17 +59,8 @@ TEST_CASE("models trained together are those that each would be alone, and trans
 TEST_CASE("models trained together go on where a signal stopped them, to the same bytes") {
   const Arguments more = {"--epochs", "4"};
   REQUIRE(run(small_pair("together-whole", more)).code == 0);
-  Result r;
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    std::filesystem::remove_all(scratch_path() / "together-broken");
-    Running process(small_pair("together-broken", more));
-    while (!process.ended() && (validations("together-broken/1") == 0 || validations("together-broken/2") == 0))
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    process.send(SIGTERM);  // to the one that was called alone: it tells the others
-    r = process.wait();
-    if (r.code == 130) break;
-  }
-  REQUIRE(r.code == 130);
+  // The signal goes to the one that was called alone: it tells the others.
+  Result r = interrupted(small_pair("together-broken", more), "together-broken", 1, SIGTERM, {"/1", "/2"});
   CHECK(r.says("Interrupted; everything is saved in together-broken. Go on with: " TRANSLATOR
                " train --resume --out together-broken\n"));
   CHECK(validations("together-broken/1") < 4);
@@ -141,36 +127,31 @@ TEST_CASE("models trained together share the threads that a file says, and begin
 }
 
 TEST_CASE("what cannot be trained together is said before anything begins") {
-  auto refused = [](const Arguments& a, int code, const std::string& text) {
-    Result r = run(a);
-    CHECK(r.code == code);
-    CHECK_MESSAGE(r.err == text, r.err);
-  };
-  refused(small_pair("nowhere", {}, "1"), 2,
-          "translator: --together of 2 models needs --threads 2 or more, one for each\n");
-  refused({"train", "--together", "gru", "--out", "nowhere"}, 2,
-          "translator: --together names two models or more\n");
-  refused({"train", "--data", "-", "--together", "gru,gru", "--out", "nowhere"}, 2,
-          "translator: --together needs pairs in a file: standard input can be read once\n");
-  refused(small_pair("nowhere", {"--positions", "none"}), 2,
-          "translator: --positions is of a transformer: a recurrent model has nothing for it\n");
-  refused(small_pair("nowhere", {"--print-config"}), 2,
-          "translator: --together has no --print-config: each of its models has a training.json\n");
-  refused({"train", "--resume", "--out", trained_model(), "--together", "gru,gru"}, 2,
-          "translator: --together is what the run was begun with: --resume takes it from there\n");
+  check_refused(small_pair("nowhere", {}, "1"), 2,
+                "--together of 2 models needs --threads 2 or more, one for each");
+  check_refused({"train", "--together", "gru", "--out", "nowhere"}, 2,
+                "--together names two models or more");
+  check_refused({"train", "--data", "-", "--together", "gru,gru", "--out", "nowhere"}, 2,
+                "--together needs pairs in a file: standard input can be read once");
+  check_refused(small_pair("nowhere", {"--positions", "none"}), 2,
+                "--positions is of a transformer: a recurrent model has nothing for it");
+  check_refused(small_pair("nowhere", {"--print-config"}), 2,
+                "--together has no --print-config: each of its models has a training.json");
+  check_refused({"train", "--resume", "--out", trained_model(), "--together", "gru,gru"}, 2,
+                "--together is what the run was begun with: --resume takes it from there");
   CHECK_FALSE(exists("nowhere"));
 
   const std::string model = trained_model();
-  refused(small_pair(model, {"--force"}), 1,
-          "translator: " + model + ": holds a model itself: --out names a place for several\n");
+  check_refused(small_pair(model, {"--force"}), 1,
+                model + ": holds a model itself: --out names a place for several");
   std::filesystem::create_directories(scratch_path() / "three/1");
   std::filesystem::create_directories(scratch_path() / "three/2");
   std::filesystem::create_directories(scratch_path() / "three/3");
   write_file("three/1/config.json", "{}");
-  refused(small_pair("three", {"--force"}), 1,
-          "translator: three/3: is there already, and would be one of 2 models: --out names another place\n");
-  refused(small_run("three", {"--force"}), 1,
-          "translator: three: holds several models, 1 and on: --out names another place, or one of them\n");
+  check_refused(small_pair("three", {"--force"}), 1,
+                "three/3: is there already, and would be one of 2 models: --out names another place");
+  check_refused(small_run("three", {"--force"}), 1,
+                "three: holds several models, 1 and on: --out names another place, or one of them");
   std::filesystem::create_directories(scratch_path() / "numbered/1");  // of somebody's own, no model
   CHECK(run(small_run("numbered", {"--epochs", "1"})).code == 0);
 }

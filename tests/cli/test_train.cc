@@ -149,8 +149,7 @@ TEST_CASE("every attention trains and translates") {
                                                             "3",     "--out",         "by_oracle", "--lr",
                                                             "0.01",  "-q"}
                                                 : small_run("by_" + attention, {"--epochs", "3", "-q"});
-    arguments.insert(arguments.end(), {"--attention", attention});
-    Result r = run(arguments);
+    Result r = run(arguments + Arguments{"--attention", attention});
     CHECK(r.code == 0);
     CHECK(r.err == "");
     auto config = json_text::parse(read_file("by_" + attention + "/config.json"));
@@ -228,11 +227,9 @@ TEST_CASE("--max-minutes ends a run; without epochs it is the clock alone") {
 TEST_CASE("a model directory is not overwritten by accident") {
   REQUIRE(run(small_run("mine", {"--epochs", "1", "-q"})).code == 0);
   std::string before = read_file("mine/model.safetensors"), log = read_file("mine/train.log");
-  Result again = run(small_run("mine", {"--epochs", "1"}));
-  CHECK(again.code == 1);
-  CHECK(again.err ==
-        "translator: mine: holds a model already: --resume goes on with it, --force replaces it, --out names "
-        "another place\n");
+  check_refused(small_run("mine", {"--epochs", "1"}), 1,
+                "mine: holds a model already: --resume goes on with it, --force replaces it, --out names "
+                "another place");
   CHECK(read_file("mine/model.safetensors") == before);
   CHECK(read_file("mine/train.log") == log);
   std::filesystem::remove(scratch_path() / "mine/last.safetensors");
@@ -248,8 +245,6 @@ TEST_CASE("a model directory is not overwritten by accident") {
 TEST_CASE("train --model transformer: the same commands, the same directory") {
   Arguments options = {"--model",  "transformer", "--heads",     "2",       "--ffn",         "48",
                        "--layers", "1",           "--positions", "learned", "--temperature", "0.8"};
-  Arguments first = options, more = options;
-  first.insert(first.end(), {"--epochs", "8"});
   auto small_run = [](const std::string& out, const Arguments& own) {
     Arguments all = cli::small_run(out, own);
     for (const char* recurrent : {"--hidden", "--attention"}) {
@@ -258,7 +253,7 @@ TEST_CASE("train --model transformer: the same commands, the same directory") {
     }
     return all;
   };
-  Result r = run(small_run("transformer", first));
+  Result r = run(small_run("transformer", options + Arguments{"--epochs", "8"}));
   INFO(r.err);
   CHECK(r.code == 0);
   CHECK(r.says("transformer of 1 + 1 layers, 2 heads, "));
@@ -279,8 +274,7 @@ TEST_CASE("train --model transformer: the same commands, the same directory") {
   CHECK(scored.code == 0);
   CHECK(json_text::parse(scored.out).at("bleu").get<double>() > 5);
 
-  more.insert(more.end(), {"--epochs", "9", "--resume"});
-  Result resumed = run(small_run("transformer", more));
+  Result resumed = run(small_run("transformer", options + Arguments{"--epochs", "9", "--resume"}));
   CHECK(resumed.code == 0);
   CHECK(events("transformer", "validation").size() == 9);
   Result other = run(small_run("transformer", {"--model", "gru", "--resume"}));
@@ -315,9 +309,7 @@ TEST_CASE(
 
 TEST_CASE("train: an option of the other kind of model is refused, not ignored") {
   auto said = [](const Arguments& options) {
-    Arguments all = {"train", "--quiet", "--data", short_pairs(), "--out", "other-kind"};
-    all.insert(all.end(), options.begin(), options.end());
-    Result r = run(all);
+    Result r = run(Arguments{"train", "--quiet", "--data", short_pairs(), "--out", "other-kind"} + options);
     CHECK(r.code == 2);
     return r.err;
   };

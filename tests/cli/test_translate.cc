@@ -18,20 +18,8 @@ using namespace cli;
 
 namespace {
 
-std::vector<std::string> fields(const std::string& line) {
-  std::vector<std::string> out;
-  for (size_t begin = 0;;) {
-    size_t end = line.find('\t', begin);
-    out.push_back(line.substr(begin, end - begin));
-    if (end == std::string::npos) return out;
-    begin = end + 1;
-  }
-}
-
 Result translate(const Arguments& more, const Setting& setting = {}) {
-  Arguments a = {"translate", trained_model()};
-  a.insert(a.end(), more.begin(), more.end());
-  return run(a, setting);
+  return run(Arguments{"translate", trained_model()} + more, setting);
 }
 
 }  // namespace
@@ -50,9 +38,7 @@ TEST_CASE("translate: an argument, and the same sentence on standard input") {
 
 TEST_CASE("translate: --top-k and --last-only leave few weights, and are for models that attend") {
   auto weights = [](const Arguments& more) {
-    Arguments a = {"she eats apples", "--attention-map", "--json"};
-    a.insert(a.end(), more.begin(), more.end());
-    const Result r = translate(a);
+    const Result r = translate(Arguments{"she eats apples", "--attention-map", "--json"} + more);
     INFO(r.err);
     REQUIRE(r.code == 0);
     return json_text::parse(r.out).at("attention").at("weights").get<std::vector<std::vector<double>>>();
@@ -76,9 +62,7 @@ TEST_CASE("translate: --top-k and --last-only leave few weights, and are for mod
 
   REQUIRE(run(small_run("one-vector", {"--attention", "none", "--epochs", "1"})).code == 0);
   for (const Arguments& cut : {Arguments{"--top-k", "1"}, Arguments{"--last-only"}}) {
-    Arguments a = {"translate", "one-vector", "she eats"};
-    a.insert(a.end(), cut.begin(), cut.end());
-    const Result none = run(a);
+    const Result none = run(Arguments{"translate", "one-vector", "she eats"} + cut);
     CHECK(none.code == 2);
     CHECK(none.says("--top-k and --last-only are for recurrent models with attention"));
   }
@@ -171,9 +155,8 @@ TEST_CASE("translate: a line longer than learned positions costs no other its tr
   CHECK(lines[4] + "\n" == eats);
   CHECK(lines[0] + "\n" == run(command, {.input = words(255) + "\n"}).out);
   CHECK(run({"translate", learned_model(), "--max-length", "1000"}, {.input = "he sings\n"}).code == 0);
-  Result none_fits = run({"translate", learned_model(), "--min-length", "9", "--max-length", "5", "he sings"});
-  CHECK(none_fits.code == 2);
-  CHECK(none_fits.err == "translator: --min-length 9 is more than --max-length 5\n");
+  check_refused({"translate", learned_model(), "--min-length", "9", "--max-length", "5", "he sings"}, 2,
+                "--min-length 9 is more than --max-length 5");
   // More than the 2 S + 10 words that are the usual limit.
   const std::string longer = run({"translate", learned_model(), "--min-length", "40", "he sings"}).out;
   CHECK(std::count(longer.begin(), longer.end(), ' ') >= 35);  // a word may join the one before: "l'"
@@ -184,12 +167,8 @@ TEST_CASE("translate: a line longer than learned positions costs no other its tr
   CHECK(lines_of(best.out)[0] == "0\t");
   for (size_t i : {1u, 2u, 3u}) CHECK(lines_of(best.out)[i].find("1\t") == 0);
 
-  Result argument = run({"translate", learned_model(), words(300)});
-  CHECK(argument.code == 1);
-  CHECK(argument.out.empty());
-  CHECK(argument.err ==
-        "translator: the sentence: has 300 words, but this model has learned 256 positions: 255 words and "
-        "</s>\n");
+  check_refused({"translate", learned_model(), words(300)}, 1,
+                "the sentence: has 300 words, but this model has learned 256 positions: 255 words and </s>");
 }
 
 TEST_CASE("translate: lines too long for any model") {
@@ -260,23 +239,23 @@ TEST_CASE("translate: --beam-size, --n-best, --scores, --alignments") {
       translate({"the girl eats apples", "--beam-size", "4", "--n-best", "3", "--scores", "--alignments"})
           .out);
   REQUIRE(best.size() == 3);
-  double log_probability = std::stod(fields(greedy).at(1));
+  double log_probability = std::stod(columns_of(greedy).at(1));
   CHECK(log_probability <= 0);
   for (const std::string& line : best) {
-    auto f = fields(line);
+    auto f = columns_of(line);
     REQUIRE(f.size() == 4);
     CHECK(f[0] == "0");  // the sentence
     CHECK(std::stod(f[2]) <= 0);
     CHECK(f[3].find('-') != std::string::npos);
   }
   CHECK(best[0] != best[1]);
-  CHECK(lines_of(translate({"the girl eats apples", "--beam-size", "4"}).out).at(0) == fields(best[0])[1]);
+  CHECK(lines_of(translate({"the girl eats apples", "--beam-size", "4"}).out).at(0) == columns_of(best[0])[1]);
   // Which lines belong together their numbers tell; an empty line has one.
   auto counted = lines_of(translate({"--n-best", "2"}, {.input = "he sings\n\nhe sings\n"}).out);
   REQUIRE(counted.size() == 5);
   CHECK(counted[2] == "1\t");
   for (size_t i : {0u, 1u}) CHECK("2" + counted[i].substr(1) == counted[3 + i]);
-  auto links = fields(lines_of(translate({"he sings", "--alignments"}).out).at(0));
+  auto links = columns_of(lines_of(translate({"he sings", "--alignments"}).out).at(0));
   REQUIRE(links.size() == 2);
 }
 

@@ -125,12 +125,10 @@ std::vector<Wrong> all_wrong() {
   for (const auto& [command, places] : {std::pair("explain", "[MODEL] [SENTENCE]"),
                                         {"graph", "[MODEL] [SENTENCE]"},
                                         {"flow", "[MODEL [SENTENCE]]"}})
-    for (const Arguments& options : {Arguments{}, {"--transformer"}}) {
-      Arguments a = {command, "a", "b", "he \x1b[31m", "sings"};
-      a.insert(a.end(), options.begin(), options.end());
-      out.push_back({LENS, a, std::string("no place for \"he \xEF\xBF\xBD[31m\" after ") + places +
-                                  "; a sentence of several words stands in quotes"});
-    }
+    for (const Arguments& options : {Arguments{}, {"--transformer"}})
+      out.push_back({LENS, Arguments{command, "a", "b", "he \x1b[31m", "sings"} + options,
+                     std::string("no place for \"he \xEF\xBF\xBD[31m\" after ") + places +
+                         "; a sentence of several words stands in quotes"});
   for (const char* command : {"explain", "graph", "flow"}) {
     const std::string sentence =
         "lens: the sentence is empty; write one in quotes, \"she sings\", or leave it out";
@@ -194,9 +192,7 @@ TEST_CASE("values that make no sense: exit status 2 and a short line that names 
 
 TEST_CASE("what has no such name is told the nearest one that there is") {
   auto said = [](const char* program, const Arguments& arguments) {
-    Arguments words = {program};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    Result r = run_program(words);
+    Result r = run_program(Arguments{program} + arguments);
     CHECK(r.code == 2);
     return r.err;
   };
@@ -262,9 +258,7 @@ TEST_CASE("lens shows no control character of a model's name, its words, its log
   const std::string hostile = "\x1b[2J\x1b]0;owned\x07\xC2\x9B" "31m\xE2\x80\xAEx", model = "m" + hostile;
   fs::copy(scratch_path() / trained_model(), scratch_path() / model);
   auto harmless = [&](const Arguments& arguments, int code) {
-    Arguments words = {LENS};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    Result r = run_program(words);
+    Result r = run_program(Arguments{LENS} + arguments);
     std::string line;
     for (const std::string& a : arguments) line += a + " ";
     INFO(line << "\n" << r.out << r.err);

@@ -78,17 +78,13 @@ TEST_CASE("no option of lens is ignored") {
       without[command] = said(command);
       CHECK(said(command) == without[command]);
     }
-    Arguments with = command;
-    with.insert(with.end(), option.begin(), option.end());
-    CHECK((said(with) != without[command]));
+    CHECK((said(command + option) != without[command]));
   }
 }
 
 TEST_CASE("flow tells how networks were made only where it made some") {
   const auto setup = [](const Arguments& of) {
-    Arguments a = {"flow", "--json", "--out", "-", "--seeds", "1"};
-    a.insert(a.end(), of.begin(), of.end());
-    return json_text::parse(said(a)).at("setup");
+    return json_text::parse(said(Arguments{"flow", "--json", "--out", "-", "--seeds", "1"} + of)).at("setup");
   };
   CHECK(setup({trained_model(), "she eats"}) == "");
   CHECK(setup({"-n", "8"}).get<std::string>().starts_with("1 pair of fresh networks"));

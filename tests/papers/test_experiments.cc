@@ -19,9 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 cli::Result experiments(const cli::Arguments& arguments, const cli::Setting& setting = {}) {
-  cli::Arguments words = {PAPERS};
-  words.insert(words.end(), arguments.begin(), arguments.end());
-  return cli::run_program(words, setting);
+  using cli::operator+;
+  return cli::run_program(cli::Arguments{PAPERS} + arguments, setting);
 }
 
 const papers::Experiment& experiment(const std::string& name) {

@@ -1,13 +1,12 @@
 // What a run left behind and goes on from: last.safetensors. It may come from anywhere, so that every fact and
 // every tensor in it is spoilt here in every way that we could think of.
 
-#include "../quick_doctest.h"
+#include "../same_tensors.h"
 #include "small.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -111,18 +110,6 @@ void check_norms(const gradus::SafetensorsFile& good) {
     gradus::SafetensorsFile without = good;
     without.tensors.erase(without.tensors.begin() + static_cast<long>(i));
     CHECK(has(complaint_about(without), must));
-  }
-}
-
-void check_same_tensors(const std::string& a, const std::string& b) {
-  gradus::SafetensorsFile x = gradus::load_safetensors(a), y = gradus::load_safetensors(b);
-  REQUIRE(x.tensors.size() == y.tensors.size());
-  for (size_t i = 0; i < x.tensors.size(); ++i) {
-    CAPTURE(x.tensors[i].first);
-    CHECK(x.tensors[i].first == y.tensors[i].first);
-    REQUIRE(x.tensors[i].second.bytes() == y.tensors[i].second.bytes());
-    CHECK(std::memcmp(x.tensors[i].second.raw(), y.tensors[i].second.raw(),
-                      static_cast<size_t>(x.tensors[i].second.bytes())) == 0);
   }
 }
 
