@@ -5,8 +5,6 @@
 
 #include <gradus/nn/module.h>
 
-#include <common/json_text.h>
-
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "run_gallery.h"
@@ -30,10 +28,6 @@ std::vector<int> fact_of(const Batch& batch, int64_t b, int64_t begin, int64_t e
   REQUIRE(out.size() == 3);
   CHECK(batch.words.row(end - 1).i32()[b] == kStop);
   return out;
-}
-
-cli::Result attentive_reader(const cli::Arguments& options) {
-  return cli::run_gallery("attentive_reader", options);
 }
 
 }  // namespace
@@ -86,11 +80,8 @@ TEST_CASE("attentive reader: gradients of all parameters, whatever is made of th
     Rng rng(2);
     const Batch batch = stories(2, 2, rng);
     Reader model(head, rng);
-    GradcheckReport report =
-        nn::gradcheck(model, [&] { return cross_entropy(model(batch.words).first, batch.answers).loss; });
-    INFO(report.message);
-    CHECK(report.ok);
-    CHECK(report.checked > 0);
+    CHECK_GRADIENTS(nn::gradcheck(
+        model, [&] { return cross_entropy(model(batch.words).first, batch.answers).loss; }));
   }
 }
 
@@ -110,13 +101,7 @@ TEST_CASE("attentive reader: weights over all words of the story sum to 1; unifo
 }
 
 TEST_CASE("attentive reader: the general score finds the answer in a few hundred batches, a mean does not") {
-  auto last_of = [](const char* head) {
-    const cli::Result run = attentive_reader({"--quick", "--json", "--head", head});
-    REQUIRE(run.code == 0);
-    const auto last = json_text::parse(cli::lines_of(run.out).back());
-    REQUIRE(last.at("event") == "result");
-    return last;
-  };
+  auto last_of = [](const char* head) { return cli::gallery_result("attentive_reader", {"--head", head}); };
   const auto general = last_of("general"), uniform = last_of("uniform");
   CHECK(general.at("right") > 0.7);
   CHECK(general.at("right").get<double>() ==
@@ -129,11 +114,9 @@ TEST_CASE("attentive reader: the general score finds the answer in a few hundred
 
 TEST_CASE(
     "attentive reader: what it learns, the story with its weights, and what is wrong with a command line") {
-  const cli::Result run = attentive_reader({"--quick"});
+  const cli::Result run = cli::run_gallery("attentive_reader", {"--quick"});
   CHECK(run.code == 0);
   for (const char* said : {"update   240", "  * ", "is answered"})
     CHECK(run.out.find(said) != std::string::npos);
-  const cli::Result bad = attentive_reader({"--head", "dot"});
-  CHECK(bad.code == 2);
-  CHECK(bad.says("--head"));
+  cli::check_gallery_refuses("attentive_reader", {"--head", "dot"}, "--head");
 }

@@ -6,8 +6,6 @@
 
 #include <gradus/nn/module.h>
 
-#include <common/json_text.h>
-
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "run_gallery.h"
@@ -17,8 +15,6 @@
 #undef main
 
 namespace {
-
-cli::Result captions(const cli::Arguments& options) { return cli::run_gallery("captions", options); }
 
 Batch small_batch(DType dtype) {
   Rng rng(5);
@@ -86,13 +82,10 @@ TEST_CASE("captions: gradients of all parameters, the doubly stochastic loss amo
     Rng rng(2);
     Captioner model(attention, rng);
     const Batch batch = small_batch(DType::f64);
-    GradcheckReport report = nn::gradcheck(model, [&] {
+    CHECK_GRADIENTS(nn::gradcheck(model, [&] {
       const Caption said = model(batch);
       return cross_entropy(said.logits, batch.words).loss + sum(pow(1 - sum(stack(said.gaze, 0), 0), 2));
-    });
-    INFO(report.message);
-    CHECK(report.ok);
-    CHECK(report.checked > 0);
+    }));
   }
 }
 
@@ -119,11 +112,7 @@ TEST_CASE("captions: weights sum to 1; hard attention looks at one patch, drawn 
 
 TEST_CASE("captions: soft attention learns to look in a few hundred batches; a mean cannot look") {
   auto last_of = [](const char* attention) {
-    const cli::Result run = captions({"--quick", "--json", "--attention", attention});
-    REQUIRE(run.code == 0);
-    const auto last = json_text::parse(cli::lines_of(run.out).back());
-    REQUIRE(last.at("event") == "result");
-    return last;
+    return cli::gallery_result("captions", {"--attention", attention});
   };
   const auto soft = last_of("bahdanau"), mean = last_of("uniform");
   CHECK(mean.at("gaze").get<double>() == about(1.0 / kPatches, 1e-5));
@@ -132,12 +121,11 @@ TEST_CASE("captions: soft attention learns to look in a few hundred batches; a m
 }
 
 TEST_CASE("captions: what it learns, a picture with the gaze on it, and what is wrong with a command line") {
-  const cli::Result run = captions({"--quick", "--attention", "hard", "--doubly-stochastic"});
+  const cli::Result run =
+      cli::run_gallery("captions", {"--quick", "--attention", "hard", "--doubly-stochastic"});
   CHECK(run.code == 0);
   CHECK(run.out.find("update   300") != std::string::npos);
   // Hard attention looks at one patch for each of five words.
   CHECK(cli::count(run.out.substr(run.out.find("The gaze")), "*") == 5);
-  const cli::Result bad = captions({"--attention", "general"});
-  CHECK(bad.code == 2);
-  CHECK(bad.says("--attention"));
+  cli::check_gallery_refuses("captions", {"--attention", "general"}, "--attention");
 }

@@ -4,8 +4,6 @@
 #include <string>
 #include <vector>
 
-#include <common/json_text.h>
-
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "run_gallery.h"
@@ -32,20 +30,8 @@ std::vector<nn::Hypothesis> faultless(const nn::Seq2SeqBatch& batch) {
   return out;
 }
 
-std::vector<nlohmann::ordered_json> quick_run(const cli::Arguments& options) {
-  cli::Arguments words = {"--quick", "--json"};
-  words.insert(words.end(), options.begin(), options.end());
-  const cli::Result run = cli::run_gallery("copy", words);
-  REQUIRE(run.code == 0);
-  std::vector<nlohmann::ordered_json> out;
-  for (const std::string& line : cli::lines_of(run.out)) out.push_back(json_text::parse(line));
-  REQUIRE(out.back().at("event") == "result");
-  return out;
-}
-
 double symbols_right(const char* length, const cli::Arguments& options) {
-  const auto last = quick_run(options).back();
-  return last.at(std::string("symbols_") + length).get<double>();
+  return cli::gallery_result("copy", options).at(std::string("symbols_") + length).get<double>();
 }
 
 }  // namespace
@@ -90,7 +76,7 @@ TEST_CASE("copy: a symbol counts in its place, a sequence as a whole and where i
 }
 
 TEST_CASE("copy: a test says the share of each place, which make up that of all") {
-  const std::vector<nlohmann::ordered_json> lines = quick_run({"--model", "none", "--unidirectional"});
+  const auto lines = cli::gallery_lines("copy", {"--model", "none", "--unidirectional"});
   int tests = 0;
   for (const auto& line : lines) {
     if (line.at("event") != "test") continue;
@@ -135,11 +121,8 @@ TEST_CASE("copy: people see the shares by length, and where it looked") {
 TEST_CASE("copy: an option of the other kind of network is refused") {
   const std::string text = "--positions is of --model transformer, --unidirectional of the others";
   for (const cli::Arguments& words : {cli::Arguments{"--positions", "none"},
-                                      cli::Arguments{"--model", "transformer", "--unidirectional"}}) {
-    const cli::Result run = cli::run_gallery("copy", words);
-    CHECK(run.code == 2);
-    CHECK(run.says(text));
-  }
+                                      cli::Arguments{"--model", "transformer", "--unidirectional"}})
+    cli::check_gallery_refuses("copy", words, text);
 }
 
 TEST_CASE("copy: --help has the bounds of a number") {

@@ -5,8 +5,6 @@
 
 #include <gradus/nn/module.h>
 
-#include <common/json_text.h>
-
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "run_gallery.h"
@@ -65,20 +63,12 @@ TEST_CASE("digits: gradients of all parameters, with layers and without") {
   for (int64_t depth : {0, 1}) {
     CAPTURE(depth);
     Model model(depth, rng);
-    GradcheckReport report =
-        nn::gradcheck(model, [&] { return cross_entropy(model(patches), some.digits).loss; });
-    INFO(report.message);
-    CHECK(report.ok);
-    CHECK(report.checked > 0);
+    CHECK_GRADIENTS(nn::gradcheck(model, [&] { return cross_entropy(model(patches), some.digits).loss; }));
   }
 }
 
 TEST_CASE("digits: they are learned in seconds, and the end shows one and the weights of its patches") {
-  const cli::Result run = digits({"--quick", "--json"});
-  REQUIRE(run.code == 0);
-  const auto last = json_text::parse(cli::lines_of(run.out).back());
-  REQUIRE(last.at("event") == "result");
-  CHECK(last.at("wrong") < 0.4);
+  CHECK(cli::gallery_result("digits").at("wrong") < 0.4);
   const cli::Result shown = digits({"--updates", "12", "--layers", "0"});
   CHECK(shown.out.find("██") != std::string::npos);
   CHECK(shown.out.find("weights of its patches") != std::string::npos);

@@ -6,8 +6,6 @@
 
 #include <gradus/nn/module.h>
 
-#include <common/json_text.h>
-
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "run_gallery.h"
@@ -55,10 +53,6 @@ Question needed_only(const Question& q) {
   return out;
 }
 
-cli::Result memory_network(const cli::Arguments& options) {
-  return cli::run_gallery("memory_network", options);
-}
-
 Batch small_batch(int64_t task) {
   Rng rng(5);
   return stories(task, 3, rng);
@@ -100,11 +94,8 @@ TEST_CASE("memory network: gradients of all parameters, with the softmax and in 
     Rng rng(2);
     Batch batch = small_batch(3);
     MemoryNetwork model(2, batch.facts.size(0), rng);
-    GradcheckReport report = nn::gradcheck(
-        model, [&] { return cross_entropy(model(batch, linear_start).first, batch.answers).loss; });
-    INFO(report.message);
-    CHECK(report.ok);
-    CHECK(report.checked > 0);
+    CHECK_GRADIENTS(nn::gradcheck(
+        model, [&] { return cross_entropy(model(batch, linear_start).first, batch.answers).loss; }));
   }
 }
 
@@ -123,10 +114,7 @@ TEST_CASE("memory network: hops see the weights of every fact, and they sum to 1
 
 TEST_CASE("memory network: one fact is found with one hop, two take two") {
   auto wrong = [](const char* task, const char* hops) {
-    const cli::Result run = memory_network({"--quick", "--json", "--task", task, "--hops", hops});
-    REQUIRE(run.code == 0);
-    const auto last = json_text::parse(cli::lines_of(run.out).back());
-    REQUIRE(last.at("event") == "result");
+    const auto last = cli::gallery_result("memory_network", {"--task", task, "--hops", hops});
     return last.at("wrong").get<double>();
   };
   CHECK(wrong("1", "1") < 0.05);
@@ -135,10 +123,8 @@ TEST_CASE("memory network: one fact is found with one hop, two take two") {
 }
 
 TEST_CASE("memory network: what it learns, a story with its weights, and what is wrong with a command line") {
-  const cli::Result run = memory_network({"--quick", "--task", "1", "--hops", "1"});
+  const cli::Result run = cli::run_gallery("memory_network", {"--quick", "--task", "1", "--hops", "1"});
   CHECK(run.code == 0);
   for (const char* said : {"epoch 30", "  * ", "is answered"}) CHECK(run.out.find(said) != std::string::npos);
-  const cli::Result bad = memory_network({"--hops", "0"});
-  CHECK(bad.code == 2);
-  CHECK(bad.says("--hops"));
+  cli::check_gallery_refuses("memory_network", {"--hops", "0"}, "--hops");
 }

@@ -7,8 +7,6 @@
 
 #include <gradus/nn/module.h>
 
-#include <common/json_text.h>
-
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "../skip.h"
@@ -19,8 +17,6 @@
 #undef main
 
 namespace {
-
-cli::Result repeats(const cli::Arguments& options) { return cli::run_gallery("repeats", options); }
 
 // Logits of the first letter that is written, for one sequence that is given by its letters.
 Tensor first_logits(const Writer& model, const std::vector<int32_t>& letters) {
@@ -66,11 +62,7 @@ TEST_CASE("repeats: gradients of all parameters, with both scores") {
     Rng rng(2);
     Writer model(score, rng);
     const Sequences x = draw(4, 2, 2, rng);
-    const GradcheckReport report =
-        nn::gradcheck(model, [&] { return cross_entropy(model(x).first, x.letters).loss; });
-    INFO(report.message);
-    CHECK(report.ok);
-    CHECK(report.checked > 0);
+    CHECK_GRADIENTS(nn::gradcheck(model, [&] { return cross_entropy(model(x).first, x.letters).loss; }));
   }
 }
 
@@ -90,13 +82,11 @@ TEST_CASE("repeats: content does not see where a letter stands, location does") 
 }
 
 TEST_CASE("repeats: what it learns, a sequence with its weights, and what is wrong with a command line") {
-  const cli::Result run = repeats({"--quick"});
+  const cli::Result run = cli::run_gallery("repeats", {"--quick"});
   CHECK(run.code == 0);
   for (const char* said : {"parameters", "wrong after it", "places of the sequence across"})
     CHECK(run.out.find(said) != std::string::npos);
-  const cli::Result bad = repeats({"--score", "dot"});
-  CHECK(bad.code == 2);
-  CHECK(bad.says("--score"));
+  cli::check_gallery_refuses("repeats", {"--score", "dot"}, "--score");
 }
 
 TEST_CASE("gallery: help that cannot be written is said") {

@@ -6,8 +6,6 @@
 #include <gradus/nn/init.h>
 #include <gradus/nn/module.h>
 
-#include <common/json_text.h>
-
 #include "../quick_doctest.h"
 #include "run_gallery.h"
 
@@ -17,8 +15,6 @@
 
 namespace {
 
-cli::Result stack_rnn(const cli::Arguments& options) { return cli::run_gallery("stack_rnn", options); }
-
 // A column as text, '?' where nothing is known and '-' where nothing is there.
 std::string column(const Tensor& x, int64_t b, char none) {
   std::string out;
@@ -27,11 +23,7 @@ std::string column(const Tensor& x, int64_t b, char none) {
 }
 
 double right_in_quick(const std::string& model) {
-  const cli::Result run = stack_rnn({"--quick", "--json", "--model", model});
-  REQUIRE(run.code == 0);
-  const auto last = json_text::parse(cli::lines_of(run.out).back());
-  REQUIRE(last.at("event") == "result");
-  return last.at("right").get<double>();
+  return cli::gallery_result("stack_rnn", {"--model", model}).at("right").get<double>();
 }
 
 }  // namespace
@@ -56,11 +48,8 @@ TEST_CASE("stack RNN: gradients of all parameters") {
     Rng rng(1);
     Model model(kind, rng);
     const Strings x = strings("anbncn", 1, 2);
-    const GradcheckReport report = nn::gradcheck(
-        model, [&] { return cross_entropy(model(x.symbols), x.next, {.ignore_index = kNone}).loss; });
-    INFO(report.message);
-    CHECK(report.ok);
-    CHECK(report.checked > 0);
+    CHECK_GRADIENTS(nn::gradcheck(
+        model, [&] { return cross_entropy(model(x.symbols), x.next, {.ignore_index = kNone}).loss; }));
   }
 }
 
@@ -98,7 +87,5 @@ TEST_CASE("stack RNN: stacks count where a plain RNN does not, and what is wrong
   const double stacks = right_in_quick("stack");
   CHECK(stacks > 1.0 / 3);
   CHECK(right_in_quick("rnn") < stacks);
-  const cli::Result bad = stack_rnn({"--language", "anbm"});
-  CHECK(bad.code == 2);
-  CHECK(bad.says("--language"));
+  cli::check_gallery_refuses("stack_rnn", {"--language", "anbm"}, "--language");
 }
