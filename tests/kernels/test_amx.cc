@@ -6,7 +6,7 @@
 #include <bit>
 #include <thread>
 
-#include "util.h"
+#include "product.h"
 
 using namespace gradus;
 using namespace kernel_test;
@@ -20,43 +20,7 @@ bool has_amx() {
   return false;
 }
 
-struct Product {
-  bool ta, tb;
-  int64_t m, n, k;
-  bool add = false;
-  float alpha = 1;
-};
-
-void check_product(const Product& p) {
-  const auto [ta, tb, m, n, k, add, alpha] = p;
-  CAPTURE(ta);
-  CAPTURE(tb);
-  CAPTURE(m);
-  CAPTURE(n);
-  CAPTURE(k);
-  CAPTURE(add);
-  std::mt19937 rng(76);
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  const int64_t lda = (ta ? m : k) + 1, ldb = (tb ? k : n) + 2, ldc = n + 3;
-  Row<float> a = Row<float>::random((ta ? k : m) * lda, rng), b = Row<float>::random((tb ? n : k) * ldb, rng);
-  for (int64_t i = 0; i < a.size(); ++i) a[i] = i % lda < (ta ? m : k) ? a[i] : nan;
-  for (int64_t i = 0; i < b.size(); ++i) b[i] = i % ldb < (tb ? k : n) ? b[i] : nan;
-  Row<float> c = Row<float>::random(m * ldc, rng);
-  Row<double> want(m * ldc);
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < ldc; ++j) {
-      double sum = 0;
-      for (int64_t q = 0; j < n && q < k; ++q) {
-        sum += double(ta ? a[q * lda + i] : a[i * lda + q]) * double(tb ? b[j * ldb + q] : b[q * ldb + j]);
-      }
-      want[i * ldc + j] = (j >= n || add ? double(c[i * ldc + j]) : 0) + alpha * sum;
-      if (j < n && !add) c[i * ldc + j] = nan;  // must not be read
-    }
-  }
-  kernels::amx_gemm(ta, tb, m, n, k, alpha, a.data(), lda, b.data(), ldb, add, c.data(), ldc);
-  CHECK(worst_error(c, want, std::sqrt(double(k) + 1)) < tolerance<float>());
-  CHECK(c.intact());
-}
+void check_amx(const Product& p) { check_product(p, kernels::amx_gemm); }
 
 float piece(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
@@ -120,18 +84,18 @@ TEST_CASE("amx: any shape, every transpose, writing and adding") {
   for (const bool ta : {false, true}) {
     for (const bool tb : {false, true}) {
       for (const int64_t m : {1, 2, 15, 16, 17, 31, 32, 33, 48, 50, 65})
-        check_product({ta, tb, m, 37, 9, m % 2 == 0});
+        check_amx({ta, tb, m, 37, 9, m % 2 == 0});
       for (const int64_t n : {1, 2, 15, 16, 17, 31, 32, 33, 47, 48, 49, 63, 64, 65, 80, 97, 113, 130}) {
-        check_product({ta, tb, 11, n, 21, n % 2 == 0, 0.5f});
-        check_product({ta, tb, 40, n, 50, n % 2 == 1});
+        check_amx({ta, tb, 11, n, 21, n % 2 == 0, 0.5f});
+        check_amx({ta, tb, 40, n, 50, n % 2 == 1});
       }
       for (const int64_t k : {1, 15, 16, 17, 31, 32, 33, 47, 64, 130})
-        check_product({ta, tb, 20, 20, k, k % 2 == 0, -2});
+        check_amx({ta, tb, 20, 20, k, k % 2 == 0, -2});
       // more than one block of k, of the side that is held, of the other
-      check_product({ta, tb, 13, 50, 1100});
-      check_product({ta, tb, 520, 530, 520, true});
-      check_product({ta, tb, 1000, 40, 70, true});
-      check_product({ta, tb, 9, 1800, 133, false, 1.5f});
+      check_amx({ta, tb, 13, 50, 1100});
+      check_amx({ta, tb, 520, 530, 520, true});
+      check_amx({ta, tb, 1000, 40, 70, true});
+      check_amx({ta, tb, 9, 1800, 133, false, 1.5f});
     }
   }
 }

@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include "util.h"
+#include "product.h"
 
 using namespace gradus;
 using namespace kernel_test;
@@ -14,35 +14,8 @@ struct Sizes {
   int64_t m, n, k;
 };
 
-void check_block(bool ta, bool tb, const Sizes& size, bool add, float alpha, int64_t extra = 1) {
-  const auto [m, n, k] = size;
-  CAPTURE(ta);
-  CAPTURE(tb);
-  CAPTURE(m);
-  CAPTURE(n);
-  CAPTURE(k);
-  CAPTURE(add);
-  std::mt19937 rng(73);
-  const float nan = std::numeric_limits<float>::quiet_NaN();
-  const int64_t lda = (ta ? m : k) + extra, ldb = (tb ? k : n) + 2, ldc = n + 3;
-  Row<float> a = Row<float>::random((ta ? k : m) * lda, rng), b = Row<float>::random((tb ? n : k) * ldb, rng);
-  for (int64_t i = 0; i < a.size(); ++i) a[i] = i % lda < (ta ? m : k) ? a[i] : nan;
-  for (int64_t i = 0; i < b.size(); ++i) b[i] = i % ldb < (tb ? k : n) ? b[i] : nan;
-  Row<float> c = Row<float>::random(m * ldc, rng);
-  Row<double> want(m * ldc);
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < ldc; ++j) {
-      double sum = 0;
-      for (int64_t p = 0; j < n && p < k; ++p) {
-        sum += double(ta ? a[p * lda + i] : a[i * lda + p]) * double(tb ? b[j * ldb + p] : b[p * ldb + j]);
-      }
-      want[i * ldc + j] = (j >= n || add ? double(c[i * ldc + j]) : 0) + alpha * sum;
-      if (j < n && !add) c[i * ldc + j] = nan;  // must not be read
-    }
-  }
-  kernels::block_gemm(ta, tb, m, n, k, alpha, a.data(), lda, b.data(), ldb, add, c.data(), ldc);
-  CHECK(worst_error(c, want, std::sqrt(double(k) + 1)) < tolerance<float>());
-  CHECK(c.intact());
+void check_block(const Product& p) {
+  check_product(p, [](auto... all) { kernels::block_gemm(all...); });
 }
 
 /// False, and the case is skipped, where block_gemm is the BLAS.
@@ -59,18 +32,18 @@ TEST_CASE("block gemm: any shape, every transpose, writing and adding") {
   for (const bool ta : {false, true}) {
     for (const bool tb : {false, true}) {
       for (const int64_t m : {0, 1, 2, 7, 8, 9, 12, 17, 64, 65, 66})
-        check_block(ta, tb, {m, 37, 9}, m % 2, 1);
+        check_block({ta, tb, m, 37, 9, m % 2 == 1});
       for (const int64_t n : {0, 1, 3, 4, 5, 8, 15, 16, 17, 31, 33, 48, 49, 63, 64, 65, 96, 113}) {
-        check_block(ta, tb, {11, n, 21}, n % 2, 0.5f);
+        check_block({ta, tb, 11, n, 21, n % 2 == 1, 0.5f});
       }
-      for (const int64_t k : {0, 1, 3, 4, 5, 15, 16, 17, 130}) check_block(ta, tb, {10, 20, k}, k % 2, -2);
+      for (const int64_t k : {0, 1, 3, 4, 5, 15, 16, 17, 130}) check_block({ta, tb, 10, 20, k, k % 2 == 1, -2});
       // more than one block of k, of rows, of columns
-      check_block(ta, tb, {13, 50, 515}, false, 1);
-      check_block(ta, tb, {150, 21, 70}, true, 1);
-      check_block(ta, tb, {9, 800, 33}, false, 1.5f);
-      check_block(ta, tb, {70, 1601, 260}, true, 1);
+      check_block({ta, tb, 13, 50, 515});
+      check_block({ta, tb, 150, 21, 70, true});
+      check_block({ta, tb, 9, 800, 33, false, 1.5f});
+      check_block({ta, tb, 70, 1601, 260, true});
     }
-    check_block(ta, ta, {ta ? 1000 : 20, 40, ta ? 20 : 1000}, false, 1, 24);  // rows of A 4 KB apart
+    check_block({ta, ta, ta ? 1000 : 20, 40, ta ? 20 : 1000, false, 1, 24});  // rows of A 4 KB apart
   }
 }
 
@@ -79,7 +52,7 @@ TEST_CASE("block gemm: every remainder of rows meets every remainder of columns 
   // a tile has 4 or 8 rows, a panel three vectors of 1 to 16 columns, a piece of packed rows 4 or 16
   for (int64_t m = 1; m <= 17; ++m) {
     for (int64_t n = 1; n <= 65; n += m % 3 + 1) {
-      check_block(m % 2, n % 2, {m, n, 1 + (m * 7 + n) % 19}, (m + n) % 3 == 0, 1);
+      check_block({m % 2 == 1, n % 2 == 1, m, n, 1 + (m * 7 + n) % 19, (m + n) % 3 == 0});
     }
   }
 }
