@@ -8,6 +8,8 @@
 #include <vector>
 
 #include <gradus/nn/seq2seq.h>
+#include <gradus/nn/transformer_seq2seq.h>
+#include <gradus/random.h>
 
 namespace small_models {
 
@@ -27,6 +29,27 @@ inline Seq2SeqConfig small(const std::string& attention, const std::string& deco
   c.decoder = decoder;
   c.input_feeding = feeding;
   return c;
+}
+
+inline nn::TransformerConfig small_transformer(int64_t d_model = 8) {
+  return {.source_vocabulary = 9, .target_vocabulary = 8, .d_model = d_model, .num_heads = 2, .num_layers = 2};
+}
+
+struct Sources {
+  Tensor ids, lengths;
+};
+
+// B sentences of up to S words, of which there are so many; the first has S.
+inline Sources sources_of(int64_t B, int64_t S, uint64_t words, uint64_t seed) {
+  gradus::Rng rng(seed);
+  Sources out{Tensor({S, B}, gradus::DType::i32), Tensor({B}, gradus::DType::i32)};
+  out.ids.fill(nn::kPad);
+  for (int64_t b = 0; b < B; ++b) {
+    const int64_t length = b == 0 ? S : 1 + static_cast<int64_t>(rng.below(static_cast<uint64_t>(S)));
+    out.lengths.i32()[b] = static_cast<int32_t>(length);
+    for (int64_t s = 0; s < length; ++s) out.ids.i32()[s * B + b] = 4 + static_cast<int32_t>(rng.below(words));
+  }
+  return out;
 }
 
 // Three sentences of 4, 2 and 3 source words (with </s>) and 3, 4 and 2 target words.

@@ -39,8 +39,7 @@ std::unique_ptr<nn::TranslationModel> recurrent(const std::string& attention, co
 }
 
 std::unique_ptr<nn::TranslationModel> transformer(const std::string& positions) {
-  nn::TransformerConfig c{
-      .source_vocabulary = 9, .target_vocabulary = 8, .d_model = 8, .num_heads = 2, .num_layers = 2};
+  nn::TransformerConfig c = small_models::small_transformer();
   c.positions = positions;
   Rng rng(7);
   return std::make_unique<nn::TransformerSeq2Seq>(c, rng);

@@ -14,6 +14,7 @@
 #include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
+#include "small_models.h"
 
 using namespace gradus;
 using testing::error_of;
@@ -110,22 +111,9 @@ nn::Seq2Seq model_of(const Kind& kind, uint64_t seed = 21) {
   return model;
 }
 
-struct Sources {
-  Tensor ids, lengths;
-};
+using small_models::Sources;
 
-Sources sources(int64_t B, int64_t S = 9) {
-  Rng rng(4);
-  Sources out{Tensor({S, B}, DType::i32), Tensor({B}, DType::i32)};
-  out.ids.fill(nn::kPad);
-  for (int64_t b = 0; b < B; ++b) {
-    int32_t length =
-        b == 0 ? static_cast<int32_t>(S) : 1 + static_cast<int32_t>(rng.below(static_cast<uint64_t>(S)));
-    out.lengths.i32()[b] = length;
-    for (int32_t s = 0; s < length; ++s) out.ids.i32()[s * B + b] = 4 + static_cast<int32_t>(rng.below(36));
-  }
-  return out;
-}
+Sources sources(int64_t B, int64_t S = 9) { return small_models::sources_of(B, S, 36, 4); }
 
 Sources chosen(const Sources& from, const std::vector<int64_t>& order) {
   int64_t S = from.ids.size(0), B = from.ids.size(1), n = static_cast<int64_t>(order.size());

@@ -25,20 +25,12 @@ std::vector<std::unique_ptr<nn::TranslationModel>> kinds() {
     Rng rng(out.size() + 1);
     out.push_back(std::make_unique<nn::Seq2Seq>(c, rng));
   }
-  nn::TransformerConfig c;
-  c.source_vocabulary = 9;
-  c.target_vocabulary = 8;
-  c.d_model = 16;
-  c.num_heads = 2;
-  c.num_layers = 2;
   Rng rng(7);
-  out.push_back(std::make_unique<nn::TransformerSeq2Seq>(c, rng));
+  out.push_back(std::make_unique<nn::TransformerSeq2Seq>(small_models::small_transformer(16), rng));
   return out;
 }
 
-struct Sources {
-  Tensor ids, lengths;
-};
+using small_models::Sources;
 
 Sources sources(int64_t B) {
   Sources out{Tensor({4, B}, DType::i32), Tensor({B}, DType::i32)};

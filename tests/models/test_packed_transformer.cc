@@ -12,6 +12,7 @@
 #include "../about.h"
 #include "../check.h"
 #include "../quick_doctest.h"
+#include "small_models.h"
 
 using namespace gradus;
 using testing::error_of;
@@ -52,21 +53,9 @@ nn::TransformerSeq2Seq model_of(const nn::TransformerConfig& c) {
   return model;
 }
 
-struct Sources {
-  Tensor ids, lengths;
-};
+using small_models::Sources;
 
-Sources sources(int64_t B, int64_t S = 7) {
-  Rng rng(6);
-  Sources out{Tensor({S, B}, DType::i32), Tensor({B}, DType::i32)};
-  out.ids.fill(nn::kPad);
-  for (int64_t b = 0; b < B; ++b) {
-    int64_t n = b == 0 ? S : 1 + static_cast<int64_t>(rng.below(static_cast<uint64_t>(S)));
-    out.lengths.i32()[b] = static_cast<int32_t>(n);
-    for (int64_t s = 0; s < n; ++s) out.ids.i32()[s * B + b] = 4 + static_cast<int32_t>(rng.below(26));
-  }
-  return out;
-}
+Sources sources(int64_t B, int64_t S = 7) { return small_models::sources_of(B, S, 26, 6); }
 
 }  // namespace
 

@@ -28,12 +28,7 @@ std::vector<std::unique_ptr<nn::TranslationModel>> kinds() {
       out.push_back(std::make_unique<nn::Seq2Seq>(c, rng));
     }
   for (bool norm_first : {false, true}) {
-    nn::TransformerConfig c;
-    c.source_vocabulary = 9;
-    c.target_vocabulary = 8;
-    c.d_model = 8;
-    c.num_heads = 2;
-    c.num_layers = 2;
+    nn::TransformerConfig c = small_models::small_transformer();
     c.norm_first = norm_first;
     Rng rng(7);
     out.push_back(std::make_unique<nn::TransformerSeq2Seq>(c, rng));

@@ -30,14 +30,8 @@ std::vector<std::unique_ptr<nn::TranslationModel>> translators() {
     Rng rng(5);
     out.push_back(std::make_unique<nn::Seq2Seq>(small_models::small(attention), rng));
   }
-  nn::TransformerConfig c;
-  c.source_vocabulary = 9;
-  c.target_vocabulary = 8;
-  c.d_model = 8;
-  c.num_heads = 2;
-  c.num_layers = 2;
   Rng rng(7);
-  out.push_back(std::make_unique<nn::TransformerSeq2Seq>(c, rng));
+  out.push_back(std::make_unique<nn::TransformerSeq2Seq>(small_models::small_transformer(), rng));
   return out;
 }
 

@@ -29,11 +29,8 @@ constexpr int64_t kAll = 729;  // hypotheses of six words
 std::unique_ptr<nn::TranslationModel> tiny(uint64_t seed) {
   Rng rng(seed);
   if (seed % 4 == 3) {
-    nn::TransformerConfig c;
-    c.source_vocabulary = 9;
+    nn::TransformerConfig c = small_models::small_transformer();
     c.target_vocabulary = 6;
-    c.d_model = 8;
-    c.num_heads = 2;
     c.num_layers = 1;
     return std::make_unique<nn::TransformerSeq2Seq>(c, rng);
   }
