@@ -2,6 +2,8 @@
 
 #include <translator/text/tokenizer.h>
 
+#include "page/schema.h"
+
 namespace lens::test {
 namespace {
 
@@ -69,6 +71,11 @@ Subject transformer_subject(const SmallTransformer& s, const std::string& target
   n.activation = s.activation;
   n.positions = s.positions;
   return make_subject(model_of(config, s), "small", s.source, target, s.pieces);
+}
+
+std::string fault_of(const json& trace) {
+  const std::vector<std::string> found = problems(trace, trace_schema());
+  return found.empty() ? "" : found[0];
 }
 
 size_t count(const std::string& text, const std::string& part) {

@@ -25,6 +25,15 @@ struct Small {
 /// words.
 Subject subject(const Small& s = {}, const std::string& target = "le chat mange");
 
+/// It and all that is computed of it.
+struct Traced {
+  Subject subject;
+  Dissection d;
+  SentenceTrace trace;
+  explicit Traced(const Small& s = {}, const std::string& target = "le chat mange")
+      : subject(test::subject(s, target)), d(subject.dissect()), trace(trace_sentence(d)) {}
+};
+
 struct SmallTransformer {
   bool norm_first = true, causal = true;
   double temperature = 1;
@@ -38,6 +47,9 @@ struct SmallTransformer {
 
 /// A fresh Transformer of 2 + 2 layers, 8 units and 2 heads over the same words.
 Subject transformer_subject(const SmallTransformer& s, const std::string& target = "le chat mange");
+
+/// What the schema has against a trace, first of all; "" where nothing.
+std::string fault_of(const json& trace);
 
 /// How often a part occurs.
 size_t count(const std::string& text, const std::string& part);

@@ -119,9 +119,7 @@ std::string name(const Small& s) {
 TEST_CASE("the paths add up, scores compete, and every number agrees with finite differences") {
   for (const Small& s : variants()) {
     CAPTURE(name(s));
-    lens::Subject subject = lens::test::subject(s);
-    lens::Dissection d = subject.dissect();
-    lens::SentenceTrace trace = lens::trace_sentence(d);
+    auto [subject, d, trace] = lens::test::Traced(s);
     REQUIRE(trace.steps.size() == 4);
     CHECK(std::abs(trace.loss - trace.network_loss) < 1e-12 * trace.loss);
     CHECK(trace.path_residual < 1e-12);
@@ -133,9 +131,7 @@ TEST_CASE("the paths add up, scores compete, and every number agrees with finite
 }
 
 TEST_CASE("the value path is alpha g, word by word; the gradient of the weights is g . h") {
-  lens::Subject subject = lens::test::subject();
-  lens::Dissection d = subject.dissect();
-  lens::SentenceTrace trace = lens::trace_sentence(d);
+  auto [subject, d, trace] = lens::test::Traced();
   int64_t S = 5, D = 16;
   for (size_t t = 0; t < trace.steps.size(); ++t) {
     const lens::StepGradients& g = trace.gradients[t];
@@ -159,9 +155,7 @@ TEST_CASE("the value path is alpha g, word by word; the gradient of the weights 
 }
 
 TEST_CASE("score and query paths of additive attention follow their formulas") {
-  lens::Subject subject = lens::test::subject();
-  lens::Dissection d = subject.dissect();
-  lens::SentenceTrace trace = lens::trace_sentence(d);
+  auto [subject, d, trace] = lens::test::Traced();
   auto& decoder = static_cast<const nn::RecurrentDecoder&>(*subject.network().decoder);
   auto& attention = static_cast<const nn::AdditiveAttention&>(*decoder.attention);
   const lens::StepGradients& g = trace.gradients[2];
@@ -214,9 +208,7 @@ TEST_CASE("one's own attention without a form is explained as far as its scores"
 }
 
 TEST_CASE("an attention that ignores the encoder has no score path: exactly zero") {
-  lens::Subject subject = lens::test::subject({.attention = "blind"});
-  lens::Dissection d = subject.dissect();
-  lens::SentenceTrace trace = lens::trace_sentence(d);
+  auto [subject, d, trace] = lens::test::Traced({.attention = "blind"});
   for (const lens::StepGradients& g : trace.gradients) {
     CHECK(!g.score_path);
     CHECK(largest(g.score) == 0);
@@ -340,9 +332,7 @@ TEST_CASE("a gradient that is off by a hundred-thousandth is found at every stat
 
 TEST_CASE("weights too small for the loss to show are compared all the same") {
   // Scores some dozens apart: all but one weight are far below the rounding of the loss.
-  lens::Subject subject = lens::test::subject({.attention = "general", .temperature = 0.0015});
-  lens::Dissection d = subject.dissect();
-  lens::SentenceTrace trace = lens::trace_sentence(d);
+  auto [subject, d, trace] = lens::test::Traced({.attention = "general", .temperature = 0.0015});
   double least = 1;
   for (const lens::Compared& c : trace.checks)
     if (c.station == "e") least = std::min(least, std::abs(c.engine));

@@ -12,9 +12,7 @@
 #include "subjects.h"
 
 TEST_CASE("uniform attention has no gradient of scores, and the text claims none") {
-  lens::Subject subject = lens::test::subject({.attention = "uniform"});
-  lens::Dissection d = subject.dissect();
-  lens::SentenceTrace trace = lens::trace_sentence(d);
+  auto [subject, d, trace] = lens::test::Traced({.attention = "uniform"});
   const std::string text = lens::explain_text(subject, d, trace, {.width = 100});
   CHECK(text.find("\nNo score pull: nothing that is learned leads to the scores, and no gradient\n"
                   "arrives there.\n") != std::string::npos);

@@ -16,16 +16,9 @@
 using namespace lens;
 using gradus::Tensor;
 using gradus::testing::no_pieces;
+using test::Traced;
 
 namespace {
-
-struct Traced {
-  Subject subject;
-  Dissection d;
-  SentenceTrace trace;
-  explicit Traced(const test::Small& s, const std::string& target = "le chat mange")
-      : subject(test::subject(s, target)), d(subject.dissect()), trace(trace_sentence(d)) {}
-};
 
 // Of all pieces of one target word with all of one source word: f(t, j) for each pair.
 template <class F>
@@ -86,8 +79,7 @@ TEST_CASE("gradients by word are sums of those by piece") {
   if (no_pieces()) return;
   Traced x({.subwords = true});
   json trace = to_json(x.subject, x.d, x.trace, {});
-  auto found = problems(trace, trace_schema());
-  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  CHECK(test::fault_of(trace) == "");
   CHECK(trace["pieces"] == "added");
   CHECK(trace["words"]["source"]["words"] == json(x.subject.source.words));
   CHECK(trace["words"]["target"]["word_of"] == json(x.subject.target.word_of));
@@ -207,8 +199,7 @@ TEST_CASE("the flow of a word is that of its pieces together") {
   CHECK(flow_text(r, titles).find("the gradients of a word's pieces are\nadded") != std::string::npos);
   json trace = flow_json({r}, titles, 0);
   CHECK(trace["pieces"] == "added");
-  auto found = problems(trace, trace_schema());
-  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  CHECK(test::fault_of(trace) == "");
   titles.pieces = "shown";
   CHECK(flow_text(r, titles).find("piece 1 gets") != std::string::npos);
 }
@@ -221,8 +212,7 @@ TEST_CASE("a Transformer's ways by word are those of its pieces together, and so
   tf::Dissection d(*s.model.transformer(), s.source_ids, s.target_ids);
   tf::Trace trace = tf::differentiate(d);
   const json data = tf::to_json({s, d, trace}, {});
-  auto found = problems(data, trace_schema());
-  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  CHECK(test::fault_of(data) == "");
   CHECK(data["pieces"] == "added");
   const translator::Segmented inputs = tf::inputs_of(s.target);
   CHECK(inputs.words == std::vector<std::string>{"<s>", "le", "chat", "mange"});
@@ -278,8 +268,7 @@ TEST_CASE("a graph has a column for each piece, and says of which word it is") {
   Subject s = test::subject({.subwords = true});
   StepGraph g = trace_step(s.dissect(), 1);
   json trace = graph_json(s, g, 1, 0, 5);
-  auto found = problems(trace, trace_schema());
-  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  CHECK(test::fault_of(trace) == "");
   CHECK(trace["source"] == json(s.source.pieces));
   CHECK(trace["words"]["source"]["word_of"] == json(s.source.word_of));
   CHECK(graph_text(s, g).find(" of cat") != std::string::npos);
