@@ -1,21 +1,13 @@
 // What SECURITY.md says of how the programs are compiled: asked of the programs themselves, and of the
 // compiler's command for each of their files.
 
-#include <fstream>
-#include <iterator>
 #include <string>
 
 #include <nlohmann/json.hpp>
 
-#include "../quick_doctest.h"
+#include "../read.h"
 
 namespace {
-
-std::string bytes_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  REQUIRE_MESSAGE(in, path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -24,7 +16,7 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 TEST_CASE("the programs carry stack protectors, the library's assertions and checked copies") {
   for (const char* program : {TRANSLATOR, LENS, BENCH}) {
     CAPTURE(program);
-    const std::string symbols = bytes_of(program);
+    const std::string symbols = read_whole(program);
     CHECK(has(symbols, "__stack_chk_fail"));
     CHECK(has(symbols, "__glibcxx_assert_fail"));
     if (FORTIFIED) CHECK(has(symbols, std::string("_chk\0", 5)));
@@ -33,7 +25,7 @@ TEST_CASE("the programs carry stack protectors, the library's assertions and che
 
 TEST_CASE("every file of the programs, and those of the libraries that read files, is compiled hardened") {
   int64_t programs = 0, readers = 0;
-  for (const auto& one : nlohmann::json::parse(bytes_of(COMPILE_COMMANDS))) {
+  for (const auto& one : nlohmann::json::parse(read_whole(COMPILE_COMMANDS))) {
     const std::string output = one["output"], command = one["command"];
     const bool program = output.starts_with("examples/translator/") || output.starts_with("tools/");
     const bool reader = output.starts_with("lib/libgradus-check.a.p/");

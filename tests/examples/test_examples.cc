@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "../about.h"
-#include "../quick_doctest.h"
+#include "../read.h"
 #include "../scratch.h"
 
 namespace {
@@ -128,19 +128,14 @@ TEST_CASE("02_worked_attention: the golden numbers, every gradient, float and do
 }
 
 TEST_CASE("02_worked_attention: the five heat maps are those of docs/, and it takes no other option") {
-  auto read = [](const std::string& path) {
-    std::ifstream in(path);
-    REQUIRE_MESSAGE(in, path);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
   scratch::Directory directory;
   const std::string file = directory.file("worked.svg");
   Output out = run("02_worked_attention", "--svg '" + file + "'");
   INFO(out.text);
   CHECK(out.code == 0);
   CHECK(out.text.empty());
-  const std::string svg = read(file);
-  CHECK_MESSAGE(svg == read(SOURCE_ROOT "/docs/worked-attention.svg"),
+  const std::string svg = read_whole(file);
+  CHECK_MESSAGE(svg == read_whole(SOURCE_ROOT "/docs/worked-attention.svg"),
                 "run 02_worked_attention --svg docs/worked-attention.svg");
   for (const char* number : {">927<", ">929<", ">0.1192<", ">0.8808<", ">5.364<", ">3.881<", ">45.26<"})
     CHECK_MESSAGE(svg.find(number) != std::string::npos, number);
@@ -193,14 +188,9 @@ TEST_CASE("04_custom_layer: checked, trained, saved and loaded") {
 }
 
 TEST_CASE("the README shows code that the example programs contain, word for word") {
-  auto read = [](const std::string& path) {
-    std::ifstream in(path);
-    REQUIRE_MESSAGE(in, path);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
-  std::string readme = read(SOURCE_ROOT "/README.md"), programs;
+  std::string readme = read_whole(SOURCE_ROOT "/README.md"), programs;
   for (const char* name : {"01_gradients", "02_worked_attention", "03_custom_op", "04_custom_layer"})
-    programs += read(std::string(SOURCE_ROOT "/examples/") + name + ".cc");
+    programs += read_whole(std::string(SOURCE_ROOT "/examples/") + name + ".cc");
   const std::string open = "```cpp\n", close = "```";
   int blocks = 0;
   for (size_t begin = readme.find(open); begin != std::string::npos; begin = readme.find(open, begin)) {

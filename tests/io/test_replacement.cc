@@ -1,8 +1,6 @@
 // Files that are written whole or not at all.
 
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 #include <fcntl.h>
@@ -13,7 +11,7 @@
 
 #include <gradus/io/replacement.h>
 
-#include "../quick_doctest.h"
+#include "../read.h"
 #include "scratch.h"
 
 using gradus::io::replace_file;
@@ -21,11 +19,6 @@ using gradus::io::replace_file;
 namespace {
 
 void complain_replaced(const std::string& what) { throw std::runtime_error(what); }
-
-std::string text_in(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::string refusal(const std::string& path, const std::string& text) {
   try {
@@ -49,7 +42,7 @@ TEST_CASE("replace_file: the new text, the old permissions, and nothing beside i
   replace_file(path, "one", complain_replaced);
   REQUIRE(::chmod(path.c_str(), 0640) == 0);
   replace_file(path, std::string("t\0wo", 4), complain_replaced);
-  CHECK(text_in(path) == std::string("t\0wo", 4));
+  CHECK(read_whole(path) == std::string("t\0wo", 4));
   struct stat info;
   REQUIRE(::stat(path.c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0640);
@@ -64,15 +57,15 @@ TEST_CASE("replace_file follows a link to a file; a link under the temporary nam
   replace_file(other, "precious", complain_replaced);
   REQUIRE(::symlink(real.c_str(), link.c_str()) == 0);
   replace_file(link, "new", complain_replaced);
-  CHECK(text_in(real) == "new");
+  CHECK(read_whole(real) == "new");
   struct stat info;
   REQUIRE(::lstat(link.c_str(), &info) == 0);
   CHECK(S_ISLNK(info.st_mode));
 
   REQUIRE(::symlink(other.c_str(), (real + ".tmp").c_str()) == 0);
   CHECK(refusal(real, "newer").starts_with("cannot be written: "));
-  CHECK(text_in(other) == "precious");
-  CHECK(text_in(real) == "new");
+  CHECK(read_whole(other) == "precious");
+  CHECK(read_whole(real) == "new");
 }
 
 TEST_CASE("replace_file writes into a pipe and a device, which stay what they are") {
@@ -85,7 +78,7 @@ TEST_CASE("replace_file writes into a pipe and a device, which stay what they ar
     replace_file(pipe, "through", complain_replaced);
     _exit(0);
   }
-  CHECK(text_in(pipe) == "through");
+  CHECK(read_whole(pipe) == "through");
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
@@ -115,6 +108,6 @@ TEST_CASE("replace_file: a quota met in the middle leaves the old text and no ha
   int status = 0;
   REQUIRE(waitpid(child, &status, 0) == child);
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
-  CHECK(text_in(path) == "old");
+  CHECK(read_whole(path) == "old");
   CHECK_FALSE(there(path + ".tmp"));
 }

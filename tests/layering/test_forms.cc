@@ -5,7 +5,6 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +12,7 @@
 #include <gradus/tensor.h>
 
 #include "../about.h"
-#include "../quick_doctest.h"
+#include "../read.h"
 
 namespace fs = std::filesystem;
 
@@ -142,9 +141,8 @@ std::vector<std::string> everywhere(const Find& find, size_t& files) {
       const fs::path& path = entry.path();
       if ((path.extension() != ".cc" && path.extension() != ".h") || path.filename() == "test_forms.cc")
         continue;
-      std::ifstream in(path);
       ++files;
-      for (int line : find(std::string(std::istreambuf_iterator<char>(in), {})))
+      for (int line : find(read_whole(path)))
         out.push_back(fs::relative(path, root).generic_string() + ":" + std::to_string(line));
     }
   return out;

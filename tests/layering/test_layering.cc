@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "../quick_doctest.h"
+#include "../read.h"
 
 namespace fs = std::filesystem;
 
@@ -220,8 +220,7 @@ TEST_CASE("headers say #pragma once, and ops.h gathers every op") {
       for (const Include& i : file.includes) gathered.insert(i.target);
     if (!file.is_header()) continue;
     CAPTURE(file.path);
-    std::ifstream in(fs::path(GRADUS_SOURCE_ROOT) / file.folder / file.path);
-    std::string text(std::istreambuf_iterator<char>(in), {});
+    const std::string text = read_whole(fs::path(GRADUS_SOURCE_ROOT) / file.folder / file.path);
     // Highway compiles some files once per instruction set: those guard themselves by target.
     CHECK((text.find("#pragma once") != std::string::npos ||
            text.find("HWY_TARGET_TOGGLE") != std::string::npos));
@@ -236,10 +235,6 @@ TEST_CASE("headers say #pragma once, and ops.h gathers every op") {
 }
 
 TEST_CASE("every page of docs/ is linked from the index of its folder, and that from the README") {
-  auto read = [](const fs::path& path) {
-    std::ifstream in(path);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
   const fs::path root = GRADUS_SOURCE_ROOT;
   int pages = 0;
   for (const auto& entry : fs::recursive_directory_iterator(root / "docs")) {
@@ -248,7 +243,7 @@ TEST_CASE("every page of docs/ is linked from the index of its folder, and that 
     if (page == index) index = root / "README.md";
     CAPTURE(page.string());
     std::string link = "](" + fs::relative(page, index.parent_path()).generic_string() + ")";
-    CHECK(read(index).find(link) != std::string::npos);
+    CHECK(read_whole(index).find(link) != std::string::npos);
     ++pages;
   }
   CHECK(pages > 15);
@@ -273,8 +268,7 @@ std::set<std::string> headings(const fs::path& page) {
 TEST_CASE("every link from a page to a file of the project, or to a heading, leads to one") {
   int links = 0, anchors = 0;
   for (const fs::path& page : pages()) {
-    std::ifstream in(page);
-    const std::string text(std::istreambuf_iterator<char>(in), {});
+    const std::string text = read_whole(page);
     for (size_t at = text.find("]("); at != std::string::npos; at = text.find("](", at)) {
       at += 2;
       const std::string link = text.substr(at, text.find(')', at) - at);

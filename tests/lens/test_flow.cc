@@ -5,12 +5,11 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 #include <sstream>
 
 #include "../about.h"
-#include "../quick_doctest.h"
+#include "../read.h"
 #include "../scratch.h"
 #include "../show_json.h"
 #include "commands.h"
@@ -26,13 +25,6 @@ namespace {
 
 FlowResult untrained(const std::string& cell, bool bidirectional, int64_t length, int seeds) {
   return flow_fresh(flow_config(cell, bidirectional), length, {.seeds = seeds});
-}
-
-std::string text_of(const std::string& path) {
-  std::ifstream in(path);
-  std::stringstream all;
-  all << in.rdbuf();
-  return all.str();
 }
 
 // A model on disk, of one vocabulary with the others here.
@@ -62,9 +54,8 @@ json traced(FlowOptions& o, const std::filesystem::path& folder) {
   o.out = (folder / "flow.json").string();
   o.svg = (folder / "flow.svg").string();
   CHECK(flow(o) == 0);
-  const json trace = json_text::parse(text_of(o.out));
-  const auto found = problems(trace, trace_schema());
-  CHECK_MESSAGE(found.empty(), (found.empty() ? "" : found[0]));
+  const json trace = json_text::parse(read_whole(o.out));
+  CHECK(test::fault_of(trace) == "");
   return trace;
 }
 
@@ -223,12 +214,12 @@ TEST_CASE("a model beside one without attention") {
       flow_gradients(dynamic_cast<gradus::nn::Seq2Seq&>(*other.network), FlowMode::without, source, target));
   CHECK(r["without"]["median"][0].get<double>() ==
         about(std::log10(own.full[0] / own.full[4]), 1e-3));
-  CHECK(text_of(o.svg).find(">eats</text>") != std::string::npos);
+  CHECK(read_whole(o.svg).find(">eats</text>") != std::string::npos);
   // Whole pages, and what makes no sense.
   o.json = false;
   o.out = (folder.path() / "flow.html").string();
   CHECK(flow(o) == 0);
-  CHECK(text_of(o.out).find("trained without attention") != std::string::npos);
+  CHECK(read_whole(o.out).find("trained without attention") != std::string::npos);
   {  // as many words, but in another order
     std::istringstream words("<unk>\n<pad>\n<s>\n</s>\n" + reversed_words(other.source));
     translator::Vocabulary turned = translator::Vocabulary::load(words, "turned");
@@ -309,7 +300,7 @@ TEST_CASE("lens flow of a Transformer: its sentence, and what does not go with i
   for (size_t j = 0; j < 5; ++j)
     CHECK(r["with"]["value"][j].get<double>() + r["with"]["score"][j].get<double>() == about(1, 1e-3));
   CHECK(r["without"]["map"].size() == 4);
-  CHECK(text_of(o.svg).find("recurrent path") == std::string::npos);
+  CHECK(read_whole(o.svg).find("recurrent path") == std::string::npos);
   o.json = false;
   o.length = 5;
   o.seeds = 1;

@@ -2,9 +2,8 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 
-#include "../quick_doctest.h"
+#include "../read.h"
 #include "../show_json.h"
 #include "flow/flow.h"
 #include "graph/graph.h"
@@ -91,8 +90,7 @@ TEST_CASE("text becomes markup in one function") {
   for (const auto& entry : fs::recursive_directory_iterator(fs::path(LENS_SOURCE_ROOT) / "tools")) {
     if (entry.path().extension() != ".js" && entry.path().extension() != ".html") continue;
     ++files;
-    std::ifstream in(entry.path());
-    std::string text(std::istreambuf_iterator<char>(in), {});
+    const std::string text = read_whole(entry.path());
     CAPTURE(entry.path().string());
     places += count(text, "innerHTML");
     for (const char* bad : {"outerHTML", "insertAdjacentHTML", "document.write", "createContextualFragment",
@@ -139,13 +137,9 @@ TEST_CASE("missing page files are named") {
 
 TEST_CASE("the tests that the derivation names are there") {
   namespace fs = std::filesystem;
-  auto read = [](const fs::path& path) {
-    std::ifstream in(path);
-    return std::string(std::istreambuf_iterator<char>(in), {});
-  };
-  std::string doc = read(fs::path(LENS_SOURCE_ROOT) / "docs/backprop-through-attention.md"), tests;
+  std::string doc = read_whole(LENS_SOURCE_ROOT "/docs/backprop-through-attention.md"), tests;
   for (const auto& entry : fs::directory_iterator(fs::path(LENS_SOURCE_ROOT) / "tests/lens"))
-    if (entry.path().extension() == ".cc") tests += read(entry.path());
+    if (entry.path().extension() == ".cc") tests += read_whole(entry.path());
   size_t named = 0;
   for (size_t at = doc.find("Test: \""); at != std::string::npos;
        at = doc.find("Test: \"", at + 1), ++named) {

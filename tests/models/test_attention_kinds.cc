@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 #include <gradus/nn/attention/history.h>
 #include <gradus/nn/attention/location.h>
@@ -14,7 +12,7 @@
 
 #include "../about.h"
 #include "../check.h"
-#include "../quick_doctest.h"
+#include "../read.h"
 #include "attentions.h"
 
 using namespace gradus;
@@ -293,10 +291,7 @@ TEST_CASE("scores that are not [B, S] are called so, masked or not") {
 namespace {
 
 std::string read(const std::string& name) {
-  std::ifstream file(std::string(GRADUS_DOCS_DIR) + "/attention/" + name);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return read_whole(std::string(GRADUS_DOCS_DIR) + "/attention/" + name);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 #include <gradus/op_case.h>
 
-#include "../quick_doctest.h"
+#include "../read.h"
 
 using namespace gradus;
 namespace fs = std::filesystem;
@@ -90,8 +90,7 @@ TEST_CASE("every backward that the library records is that of some case") {
   const std::regex call(R"re(\brecord\w*\(\s*"(\w+)")re");
   std::set<std::string> names;
   for (const fs::path& path : files({"lib/gradus", "nn/gradus"}, ".cc")) {
-    std::ifstream in(path);
-    const std::string text(std::istreambuf_iterator<char>(in), {});
+    const std::string text = read_whole(path);
     for (std::sregex_iterator it(text.begin(), text.end(), call), end; it != end; ++it) {
       std::string name = (*it)[1];
       names.insert(name);

@@ -1,9 +1,8 @@
-#include "../quick_doctest.h"
+#include "../read.h"
 #include "../scratch.h"
 #include "small.h"
 
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include <translator/model/data.h>
@@ -74,13 +73,7 @@ std::string train(const std::string& name, int64_t epochs, const std::string& at
   return out;
 }
 
-std::string read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE_MESSAGE(file.good(), path);
-  std::ostringstream out;
-  out << file.rdbuf();
-  return out.str();
-}
+std::string read(const std::string& path) { return read_whole(path); }
 
 std::vector<nlohmann::ordered_json> log(const std::string& directory, const std::string& event) {
   std::istringstream in(read(directory + "/train.log"));
