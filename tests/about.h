@@ -25,3 +25,11 @@ inline std::ostream& operator<<(std::ostream& out, const About& a) {
   if (a.absolute > 0) out << ", and " << a.absolute;
   return out << ")";
 }
+
+/// The sum of numbers, of JSON's too.
+template <class Numbers>
+double sum_of(const Numbers& numbers) {
+  double sum = 0;
+  for (const auto& x : numbers) sum += static_cast<double>(x);
+  return sum;
+}

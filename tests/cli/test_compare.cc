@@ -110,9 +110,7 @@ TEST_CASE("compare races a Transformer beside the attentions, on the same data a
   CHECK(own.at("epochs") == recurrent.at("epochs"));
   CHECK(own.at("source") == recurrent.at("source"));
   for (auto& row : own.at("weights")) {
-    double sum = 0;
-    for (double w : row) sum += w;
-    CHECK(sum == about(1, 1e-4));
+    CHECK(sum_of(row) == about(1, 1e-4));
   }
   CHECK(own.at("aer").is_number());
   CHECK(own.at("entropy").get<double>() > 0);

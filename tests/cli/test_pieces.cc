@@ -125,9 +125,7 @@ TEST_CASE("pieces: maps, links and JSON are of words; --pieces shows pieces") {
   CHECK(j.at("attention").at("target") ==
         std::vector<std::string>{"Paul", "mange", "des", "pommes", ".", "</s>"});
   for (const auto& row : j.at("attention").at("weights")) {
-    double sum = 0;
-    for (double w : row) sum += w;
-    CHECK(sum == about(1, 1e-4));
+    CHECK(sum_of(row) == about(1, 1e-4));
   }
   CHECK(j.at("log_probability") < 0);
   CHECK(!j.contains("unknown"));

@@ -83,10 +83,8 @@ TEST_CASE("copy: a test says the share of each place, which make up that of all"
     const auto& places = line.at("right_by_place");
     const std::string length = std::to_string(line.at("length").get<int>());
     REQUIRE(std::to_string(places.size()) == length);
-    double sum = 0;
-    for (const auto& share : places) sum += share.get<double>();
     CHECK(lines.back().at("symbols_" + length).get<double>() ==
-          about(sum / static_cast<double>(places.size())));
+          about(sum_of(places) / static_cast<double>(places.size())));
     ++tests;
   }
   CHECK(tests == 9);

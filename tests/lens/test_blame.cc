@@ -59,9 +59,7 @@ TEST_CASE("blame: weights and gradients are those of the sentence, words left ou
       if (p.name == "encoder.embedding.weight") embedding = p.parameter;
     REQUIRE(embedding != nullptr);
     for (size_t t = 0; t < 4; ++t) {
-      double sum = 0;
-      for (double a : of(answers, Answer::weights)[t]) sum += a;
-      CHECK(sum == about(1, 1e-6));  // they went through floats
+      CHECK(sum_of(of(answers, Answer::weights)[t]) == about(1, 1e-6));  // they went through floats
       const lens::StepGradients& g = trace.gradients[t];
       CHECK(of(answers, Answer::annotation)[t] == lens::row_norms(g.full));
       // Word 1 moved along its gradient: the loss changes by its length.

@@ -250,9 +250,7 @@ TEST_CASE("a Transformer's ways by word are those of its pieces together, and so
       if (s.source.word_of[j] == static_cast<int32_t>(word)) rollout += pieces.rollout[j];
     CHECK(words["rollout"][word].get<double>() == about(rollout, 1e-12));
   }
-  double sum = 0;
-  for (const json& x : words["gradient"]) sum += x.get<double>();
-  CHECK(sum == about(1, 1e-12));
+  CHECK(sum_of(words["gradient"]) == about(1, 1e-12));
   // In text maps are of words; alone, pieces are what a Transformer of pieces has.
   CHECK(tf::text_of({s, d, trace}, {.width = 100}).find("columns of pieces are") != std::string::npos);
   Subject alone = test::transformer_subject({.subwords = true, .pieces = true});

@@ -94,9 +94,7 @@ TEST_CASE("a served translation is the translator's own, told token by token") {
       for (size_t k = 1; k < token["alternatives"].size(); ++k)
         CHECK(token["alternatives"][k]["probability"].get<double>() <=
               token["alternatives"][k - 1]["probability"].get<double>());
-      double weights = 0;
-      for (const json& w : token["weights"]) weights += w.get<double>();
-      CHECK(weights == about(1, 1e-2));
+      CHECK(sum_of(token["weights"]) == about(1, 1e-2));
       CHECK(token["weights"].size() == job.source.words.size() + 1);
     }
     CHECK(sum == about(expected.log_probability, 1e-4));
@@ -141,9 +139,7 @@ TEST_CASE("nobody looks at a masked word") {
     const Told t = told(all(), q);
     for (const json& token : t.tokens) {
       for (int32_t word : q.hidden) CHECK(token["weights"][static_cast<size_t>(word)] == 0);
-      double weights = 0;
-      for (const json& w : token["weights"]) weights += w.get<double>();
-      CHECK(weights == about(1, 1e-2));  // the others are looked at all the more
+      CHECK(sum_of(token["weights"]) == about(1, 1e-2));  // the others are looked at all the more
     }
   }
 }

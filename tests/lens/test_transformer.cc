@@ -254,9 +254,7 @@ TEST_CASE("shares of the source words add up to 1; rollout does not depend on th
   TakenApart x(SmallTransformer{});
   const tf::Shares a = tf::shares_of(x.trace, 1), b = tf::shares_of(x.trace, 2);
   for (const std::vector<double>* all : {&a.rollout, &a.weighted, &a.gradient}) {
-    double sum = 0;
-    for (double v : *all) sum += v;
-    CHECK(sum == about(1, 1e-12));
+    CHECK(sum_of(*all) == about(1, 1e-12));
     CHECK(all->size() == 5);
   }
   CHECK(a.gradient != b.gradient);

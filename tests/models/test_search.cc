@@ -146,9 +146,7 @@ TEST_CASE("weights: one row a token, one for </s>, each sums to 1") {
       for (const nn::Hypothesis& h : list) {
         CHECK(h.weights.size() == h.tokens.size() + (h.finished ? 1 : 0));
         for (const auto& row : h.weights) {
-          double sum = 0;
-          for (float w : row) sum += w;
-          CHECK(sum == about(1, 1e-4));
+          CHECK(sum_of(row) == about(1, 1e-4));
         }
       }
   }

@@ -125,9 +125,7 @@ TEST_CASE("training is the same each time, starts the same for each cut, and is 
   CHECK(a.epochs[2].loss < a.epochs[0].loss);
   for (const AblateEpoch& e : c.epochs) CHECK(e.ways.value == 0);
   for (const auto& row : a.epochs[2].alignment) {
-    double sum = 0;
-    for (double w : row) sum += w;
-    CHECK(sum == about(1, 1e-5));
+    CHECK(sum_of(row) == about(1, 1e-5));
   }
   const AblateEpoch& e = a.epochs[2];
   double on_place = 0, one_later = 0;  // output t is to be input 3 - t

@@ -102,9 +102,7 @@ TEST_CASE("a probe has a row of weights for each word it says") {
   REQUIRE(p.weights.size() == p.target.size());
   for (const auto& row : p.weights) {
     REQUIRE(row.size() == p.source.size());
-    double sum = 0;
-    for (float w : row) sum += w;
-    CHECK(sum == about(1, 1e-5));
+    CHECK(sum_of(row) == about(1, 1e-5));
   }
   CHECK(probe(runs::small_model(some, "none"), some[2]).weights.empty());
 }
