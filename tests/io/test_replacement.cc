@@ -12,6 +12,7 @@
 #include <gradus/io/replacement.h>
 
 #include "../read.h"
+#include "../thrown.h"
 #include "scratch.h"
 
 using gradus::io::replace_file;
@@ -21,12 +22,7 @@ namespace {
 void complain_replaced(const std::string& what) { throw std::runtime_error(what); }
 
 std::string refusal(const std::string& path, const std::string& text) {
-  try {
-    replace_file(path, text, complain_replaced);
-    return "";
-  } catch (const std::runtime_error& e) {
-    return e.what();
-  }
+  return thrown<std::runtime_error>([&] { replace_file(path, text, complain_replaced); });
 }
 
 bool there(const std::string& path) {

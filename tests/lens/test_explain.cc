@@ -9,6 +9,7 @@
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "../show_json.h"
+#include "../thrown.h"
 #include "sentence/sentence.h"
 #include "commands.h"
 #include "norms.h"
@@ -222,15 +223,7 @@ TEST_CASE("an attention that ignores the encoder has no score path: exactly zero
 }
 
 TEST_CASE("what cannot be taken apart is refused, not shown wrongly") {
-  auto error_of = [](const Small& s) -> std::string {
-    try {
-      lens::Subject subject = lens::test::subject(s);
-      lens::trace_sentence(subject.dissect());
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "(no error)";
-  };
+  auto error_of = [](const Small& s) { return thrown<Error>([&] { lens::test::Traced x(s); }); };
   CHECK(error_of({.attention = "none"}) ==
         "[lens] this model has no attention to look at (it was trained with attention \"none\")");
   for (const std::string name : {"hard", "local-m", "local-p"})

@@ -9,6 +9,7 @@
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "../show_json.h"
+#include "../thrown.h"
 #include <common/json_text.h>
 #include "page/schema.h"
 #include "subjects.h"
@@ -232,13 +233,8 @@ TEST_CASE("the head that is shown is the one with the largest gradient, among th
       CHECK((layer == 0 || s.layer == layer - 1));
       CHECK((spot.head < 0) == !tf::attends(s.part));
     }
-  auto refused = [&](const lens::ExplainOptions& options) -> std::string {
-    try {
-      tf::spot_of(options, x.trace, 1);
-    } catch (const lens::UsageError& e) {
-      return e.what();
-    }
-    return "(no error)";
+  auto refused = [&](const lens::ExplainOptions& options) {
+    return thrown<lens::UsageError>([&] { tf::spot_of(options, x.trace, 1); });
   };
   lens::ExplainOptions layer, head, none;
   layer.layer = 3;

@@ -14,6 +14,7 @@
 
 #include "../quick_doctest.h"
 #include "../scratch.h"
+#include "../thrown.h"
 #include "check/check_log.h"
 #include "exercises/exercises.h"
 
@@ -308,32 +309,24 @@ TEST_CASE("Rows and Ids: an index out of range names the line that used it") {
   lens::Rows m(lens::zeros({2, 3}));
   m[1][2] = 5;
   CHECK(lens::dot(m[1], m[1], 3) == 25);
-  auto thrown = [](const std::function<void()>& f) -> std::string {
-    try {
-      f();
-    } catch (const Error& e) {
-      return e.what();
-    }
-    return "";
-  };
   const int line = __LINE__ + 1;
-  std::string text = thrown([&] { m[1][3] = 1; });
+  std::string text = thrown<Error>([&] { m[1][3] = 1; });
   CHECK(text ==
         "[index] 3 is out of range: there are 3, from 0 to 2 (test_check.cc:" + std::to_string(line) + ")");
-  CHECK(thrown([&] { m[2][0] = 1; }).starts_with("[index] 2 is out of range: there are 2"));
-  CHECK(thrown([&] { m[0][-1] = 1; }).starts_with("[index] -1 is out of range"));
-  CHECK(
-      thrown([&] { lens::dot(m[0], m[1], 4); }).starts_with("[dot] 4 numbers are wanted of rows of 3 and 3"));
+  CHECK(thrown<Error>([&] { m[2][0] = 1; }).starts_with("[index] 2 is out of range: there are 2"));
+  CHECK(thrown<Error>([&] { m[0][-1] = 1; }).starts_with("[index] -1 is out of range"));
+  CHECK(thrown<Error>([&] { lens::dot(m[0], m[1], 4); })
+            .starts_with("[dot] 4 numbers are wanted of rows of 3 and 3"));
   lens::Vector x(lens::zeros({3}));
   x[2] += 4;
   CHECK(lens::dot(x, m[1], 3) == 20);
-  CHECK(thrown([&] { x[3] = 1; }).starts_with("[index] 3 is out of range: there are 3"));
-  CHECK(thrown([&] {
+  CHECK(thrown<Error>([&] { x[3] = 1; }).starts_with("[index] 3 is out of range: there are 3"));
+  CHECK(thrown<Error>([&] {
           lens::Vector(lens::zeros({2, 3}));
         }).starts_with("[vector] a vector has one axis, and this tensor is [2, 3]: Rows"));
   lens::Ids ids(Tensor::from_ids({2}, {7, 8}));
   CHECK(ids[1] == 8);
-  CHECK(thrown([&] { ids[2] = 1; }).starts_with("[index] 2 is out of range"));
+  CHECK(thrown<Error>([&] { ids[2] = 1; }).starts_with("[index] 2 is out of range"));
 }
 
 TEST_CASE("check_model: parameters that nothing depends on are an error") {

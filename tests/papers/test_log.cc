@@ -17,6 +17,7 @@
 #include "../cli/program.h"
 #include "../quick_doctest.h"
 #include "../scratch.h"
+#include "../thrown.h"
 
 using papers::Finding;
 using papers::json;
@@ -33,15 +34,6 @@ Run run_of(uint64_t seed) {
 Log log_of(uint64_t seed, const json& last) {
   const Run run = run_of(seed);
   return {run.setting, seed, papers::typed(run.commands), {{{"event", "epoch"}}, last}, 1.5};
-}
-
-std::string error_of(const std::string& path) {
-  try {
-    LogFile file(path);
-    return "";
-  } catch (const translator::InputError& e) {
-    return e.what();
-  }
 }
 
 }  // namespace
@@ -77,13 +69,8 @@ TEST_CASE("logs: a run of other settings than those of today is left out") {
   file.add(log_of(7, {{"right", 1}}), {run_of(7)});
   CHECK(file.others({run_of(7), run_of(1)}) == 0);
   CHECK(file.others({run_of(1)}) == 1);
-  std::string refused;
-  try {
-    papers::run_missing("today", {run_of(1)}, file);
-  } catch (const translator::InputError& e) {
-    refused = e.what();
-  }
-  CHECK(refused == path + ": holds a run of other settings or seeds, or of an older program, which would be "
+  CHECK(thrown<translator::InputError>([&] { papers::run_missing("today", {run_of(1)}, file); }) ==
+        path + ": holds a run of other settings or seeds, or of an older program, which would be "
                    "lost: name another folder with --out, or remove the file");
   CHECK(papers::run_missing("today", {run_of(7)}, file));
   file.add(log_of(1, {{"right", 1}}), {run_of(1)});
@@ -95,9 +82,9 @@ TEST_CASE("logs: a damaged file is named with its line, and with what to do") {
                     end = R"({"event":"end","seconds":1})";
   auto wrong = [&](const std::string& text) {
     cli::write_file("damaged.jsonl", text);
-    return error_of(cli::in_scratch("damaged.jsonl"));
+    return thrown<translator::InputError>([] { LogFile file(cli::in_scratch("damaged.jsonl")); });
   };
-  CHECK(wrong(run + "\n{}\n" + end + "\n") == "");
+  CHECK(wrong(run + "\n{}\n" + end + "\n") == "(no error)");
   const std::string advice = "; without the file, all runs are done again";
   CHECK(wrong("{}\n").ends_with("damaged.jsonl:1: no run begins here" + advice));
   CHECK(wrong(run + "\n" + run + "\n").ends_with(":2: a run has no end" + advice));
@@ -117,13 +104,7 @@ TEST_CASE("logs: a damaged file is named with its line, and with what to do") {
 TEST_CASE("logs: a command that fails is named, with what it said, and its run is none of the log") {
   const Run fails{json::object(), 1, {{"gallery-feedforward", "--sing"}}, 1};
   LogFile file(cli::in_scratch("fails.jsonl"));
-  std::string said;
-  try {
-    papers::run_missing("fails", {fails}, file);
-  } catch (const std::runtime_error& e) {
-    said = e.what();
-  }
-  CHECK(said ==
+  CHECK(thrown<std::runtime_error>([&] { papers::run_missing("fails", {fails}, file); }) ==
         "failed: gallery-feedforward --sing\ngallery-feedforward: there is no option --sing");
   CHECK_FALSE(cli::exists("fails.jsonl"));
 }
@@ -134,14 +115,9 @@ TEST_CASE("logs: a program that cannot be started leaves no scratch directory") 
   // What stands where the programs do, and is none.
   const Run none{json::object(), 1, {{"libgallery.a"}}, 1};
   LogFile file(cli::in_scratch("none.jsonl"));
-  std::string said;
-  try {
-    papers::run_missing("none", {none}, file);
-  } catch (const std::runtime_error& e) {
-    said = e.what();
-  }
+  CHECK(thrown<std::runtime_error>([&] { papers::run_missing("none", {none}, file); })
+            .ends_with("libgallery.a: Permission denied"));
   unsetenv("TMPDIR");
-  CHECK(said.ends_with("libgallery.a: Permission denied"));
   CHECK(std::filesystem::is_empty(temporary.path()));
 }
 
