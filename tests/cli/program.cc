@@ -113,6 +113,12 @@ Result Running::wait() {
 
 Result run(const Arguments& arguments, const Setting& setting) { return Running(arguments, setting).wait(); }
 
+Result run_well(const Arguments& arguments, const Setting& setting) {
+  const Result r = run(arguments, setting);
+  REQUIRE_MESSAGE(r.code == 0, r.err);
+  return r;
+}
+
 void check_refused(const Arguments& arguments, int code, const std::string& text, const Setting& setting) {
   const Result r = run(arguments, setting);
   CHECK(r.code == code);

@@ -52,6 +52,8 @@ class Running {
 };
 
 Result run(const Arguments& arguments, const Setting& setting = {});
+// It ends with 0; else the test does, with what it said.
+Result run_well(const Arguments& arguments, const Setting& setting = {});
 // It ends with this code and says this alone, behind its name; it writes nothing to standard output.
 void check_refused(const Arguments& arguments, int code, const std::string& text, const Setting& setting = {});
 // Another program, the first of the words; it has the same scratch directory.

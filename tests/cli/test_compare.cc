@@ -145,9 +145,7 @@ TEST_CASE("compare on own data is measured on pairs that neither trained a run n
       "compare", "--data",     "own.tsv", "--hidden", "8",   "--embedding", "8",     "--epochs",
       "1",       "--threads",  "1",       "--seeds",  "1",   "--attention", "none",  "--min-count",
       "1",       "--subwords", "none",    "--work",   "own", "--out",       "own.md"};
-  Result r = run(arguments);
-  INFO(r.err);
-  REQUIRE(r.code == 0);
+  Result r = run_well(arguments);
   // 100 of 2000 choose the weights, 95 of the 1900 left are what is measured on, the rest is trained on.
   CHECK(r.says("no validation data given: 100 pairs held out of the training data"));
   CHECK(r.says("1.80k pairs, 95 test sentences; 1 run"));

@@ -22,18 +22,15 @@ void check_same_model(const std::string& a, const std::string& b) {
 
 // What --print-config says with these options.
 ordered_json printed(const Arguments& more) {
-  Result r = run(Arguments{"train", "--print-config"} + more);
-  INFO(r.err);
-  REQUIRE(r.code == 0);
+  Result r = run_well(Arguments{"train", "--print-config"} + more);
   CHECK(r.err.empty());
   return json_text::parse(r.out);
 }
 
 const std::string& first_run() {
   static const std::string name = [] {
-    Result r = run(small_run("first", {"--epochs", "2", "--seed", "7", "--label-smoothing", "0.1",
-                                       "--threads", "2", "--probe", "she eats", "--clip-value", "0.5"}));
-    REQUIRE_MESSAGE(r.code == 0, r.err);
+    run_well(small_run("first", {"--epochs", "2", "--seed", "7", "--label-smoothing", "0.1",
+                                 "--threads", "2", "--probe", "she eats", "--clip-value", "0.5"}));
     return std::string("first");
   }();
   return name;
@@ -42,9 +39,7 @@ const std::string& first_run() {
 }  // namespace
 
 TEST_CASE("a run's training.json makes the same model again, to the last byte") {
-  Result r = run({"train", "--config", first_run() + "/training.json", "--out", "second"});
-  INFO(r.err);
-  REQUIRE(r.code == 0);
+  run_well({"train", "--config", first_run() + "/training.json", "--out", "second"});
   check_same_model("first", "second");
   // Printed, it is the same file; without it, the same command.
   CHECK(run({"train", "--config", "first/training.json", "--print-config"}).out ==
@@ -54,18 +49,17 @@ TEST_CASE("a run's training.json makes the same model again, to the last byte") 
   // A Transformer of pieces, and pairs in two files.
   if (gradus::testing::no_pieces()) return;
   REQUIRE(shell("cut -f1 short.tsv > short.en; cut -f2 short.tsv > short.fr").code == 0);
-  Result transformer = run({"train",       "--source",
-                            "short.en",    "--target",
-                            "short.fr",    "--model",
-                            "transformer", "--d-model",
-                            "16",          "--layers",
-                            "1",           "--epochs",
-                            "1",           "--subword-dropout",
-                            "0.1",         "--subword-size",
-                            "400",         "--out",
-                            "third",       "-q",
-                            "--threads",   "1"});
-  REQUIRE_MESSAGE(transformer.code == 0, transformer.err);
+  run_well({"train",       "--source",
+            "short.en",    "--target",
+            "short.fr",    "--model",
+            "transformer", "--d-model",
+            "16",          "--layers",
+            "1",           "--epochs",
+            "1",           "--subword-dropout",
+            "0.1",         "--subword-size",
+            "400",         "--out",
+            "third",       "-q",
+            "--threads",   "1"});
   REQUIRE(run({"train", "--config", "third/training.json", "--out", "fourth", "-q"}).code == 0);
   check_same_model("third", "fourth");
   CHECK(read_file("third/pieces.model") == read_file("fourth/pieces.model"));

@@ -30,9 +30,7 @@ Arguments with(const std::string& data, const std::string& out, const Arguments&
 }  // namespace
 
 TEST_CASE("an epoch goes through each file as often as its weight says") {
-  Result r = run(with("a.tsv,b.tsv=3,bt.tsv=0.5", "weighted", {"--epochs", "2", "--batch-size", "5"}));
-  INFO(r.err);
-  REQUIRE(r.code == 0);
+  run_well(with("a.tsv,b.tsv=3,bt.tsv=0.5", "weighted", {"--epochs", "2", "--batch-size", "5"}));
   CHECK(events("weighted", "start")[0].at("pairs") == 330);
   CHECK(events("weighted", "end")[0].at("step") == 2 * (240 + 3 * 60 + 15) / 5);
   CHECK(json_text::parse(read_file("weighted/training.json")).at("data") ==
@@ -85,29 +83,27 @@ TEST_CASE("pieces and tags: the tag is no piece, and stands behind them") {
   for (const char* kind : {"separate", "joint"}) {
     CAPTURE(kind);
     write_files();
-    Result r = run({"train",
-                    "--data",
-                    "a.tsv,bt.tsv=1:<bt>",
-                    "--valid",
-                    "v.tsv",
-                    "--subwords",
-                    "bpe",
-                    "--subword-size",
-                    "400",
-                    "--subword-model",
-                    kind,
-                    "--hidden",
-                    "16",
-                    "--embedding",
-                    "16",
-                    "--epochs",
-                    "1",
-                    "--out",
-                    "pieced",
-                    "-q",
-                    "--force"});
-    INFO(r.err);
-    REQUIRE(r.code == 0);
+    run_well({"train",
+              "--data",
+              "a.tsv,bt.tsv=1:<bt>",
+              "--valid",
+              "v.tsv",
+              "--subwords",
+              "bpe",
+              "--subword-size",
+              "400",
+              "--subword-model",
+              kind,
+              "--hidden",
+              "16",
+              "--embedding",
+              "16",
+              "--epochs",
+              "1",
+              "--out",
+              "pieced",
+              "-q",
+              "--force"});
     CHECK(lines_of(read_file("pieced/source.vocab")).back() == "<bt>");
     CHECK((lines_of(read_file("pieced/target.vocab")).back() == "<bt>") == (std::string(kind) == "joint"));
     CHECK(run({"translate", "pieced", "she eats"}).code == 0);

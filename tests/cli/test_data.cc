@@ -38,9 +38,7 @@ const char* const kHindi =
 
 TEST_CASE("Hindi: learned from swapped columns and as the target, marks with their letters") {
   write_file("hindi.tsv", kHindi);
-  Result r = run(memorise("from_hindi", {"--data", "hindi.tsv", "--swap"}));
-  INFO(r.err);
-  REQUIRE(r.code == 0);
+  Result r = run_well(memorise("from_hindi", {"--data", "hindi.tsv", "--swap"}));
   CHECK(r.says("hindi.tsv: 8 of 8 lines read\n"));
   CHECK_FALSE(r.says("  valid "));  // too few pairs to hold any out
   CHECK(r.says("The model is in from_hindi.\n"));
@@ -61,10 +59,8 @@ TEST_CASE("a pair of files in English and French, with typographic apostrophes a
   write_file(
       "a.fr",
       "Il ne chante pas.\nEst-ce qu’il chante\xC2\xA0?\nJ’aime l’eau.\nElle mange.\nViens\xE2\x80\xAF!\n");
-  Result r = run(memorise(
+  Result r = run_well(memorise(
       "files", {"--source", "a.en", "--target", "a.fr", "--valid-source", "a.en", "--valid-target", "a.fr"}));
-  INFO(r.err);
-  REQUIRE(r.code == 0);
   CHECK(r.says("a.en, a.fr: 5 of 5 lines read\n"));
   Result t = run({"translate", "files"}, {.input = "does he sing?\nhe doesn't sing.\nI like the water.\n"});
   auto lines = lines_of(t.out);
@@ -79,10 +75,8 @@ TEST_CASE("a pair of files in English and French, with typographic apostrophes a
 }
 
 TEST_CASE("training pairs from standard input; --case keep keeps capitals") {
-  Result r = run(memorise("from_stdin", {"--data", "-", "--case", "keep"}),
-                 {.input = "Anna sings\tAnna chante\nPaul eats\tPaul mange\n"});
-  INFO(r.err);
-  REQUIRE(r.code == 0);
+  Result r = run_well(memorise("from_stdin", {"--data", "-", "--case", "keep"}),
+                      {.input = "Anna sings\tAnna chante\nPaul eats\tPaul mange\n"});
   CHECK(r.says("standard input: 2 of 2 lines read\n"));
   CHECK(run({"translate", "from_stdin", "Anna sings"}).out == "Anna chante\n");
 }
@@ -106,9 +100,7 @@ TEST_CASE("bad lines are counted and named, or refused by --strict; nothing is m
 TEST_CASE("three pairs of one's own, and nothing else said: they are learnt, and shown") {
   write_file("typed.tsv",
              "The dog sleeps.\tLe chien dort.\nAnna sings!\tAnna chante !\nGood night.\tBonne nuit.\n");
-  const Result r = run({"train", "--data", "typed.tsv", "--out", "typed"});
-  INFO(r.err);
-  REQUIRE(r.code == 0);
+  const Result r = run_well({"train", "--data", "typed.tsv", "--out", "typed"});
   CHECK(r.says("no pairs are held out of typed.tsv for validation"));
   CHECK(r.says("  Anna sings!  ->  Anna chante !\n"));
   CHECK(run({"translate", "typed"}, {.input = "The dog sleeps.\nAnna sings!\nGood night.\n"}).out ==
@@ -175,10 +167,8 @@ TEST_CASE("pairs of one source, which those held out take with them, want --vali
 
 TEST_CASE("--valid beside the embedded corpus is what it is judged by") {
   write_file("mine.tsv", "she eats apples\telle mange des pommes\n");
-  Result r = run({"train", "--corpus-size", "300", "--valid", "mine.tsv", "--out", "judged", "--hidden", "16",
-                  "--embedding", "16", "--epochs", "1", "--threads", "1"});
-  INFO(r.err);
-  REQUIRE(r.code == 0);
+  run_well({"train", "--corpus-size", "300", "--valid", "mine.tsv", "--out", "judged", "--hidden", "16",
+            "--embedding", "16", "--epochs", "1", "--threads", "1"});
   auto log = events("judged", "validation");
   REQUIRE(log.size() == 1);
   REQUIRE(log[0].at("samples").size() == 2);

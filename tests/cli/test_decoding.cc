@@ -71,8 +71,7 @@ TEST_CASE("--shortlist: which words are scored depends on the sentence alone, an
 
 TEST_CASE("evaluate --shortlist says how many sentences were made anew") {
   auto evaluated = [](const char* mass) {
-    const Result r = run({"evaluate", trained_model(), short_pairs(), "--json", "--shortlist", mass});
-    REQUIRE(r.code == 0);
+    const Result r = run_well({"evaluate", trained_model(), short_pairs(), "--json", "--shortlist", mass});
     return json_text::parse(r.out)["searched_anew"].get<double>();
   };
   CHECK(evaluated("0") == 0);
@@ -139,8 +138,7 @@ TEST_CASE("evaluate and diff search as translate does, whatever they are told") 
   for (size_t i = 0; i < 60; ++i) pairs += lines_of(read_file(short_pairs())).at(i) + "\n";
   write_file("sixty.tsv", pairs);
   auto with = [](const Arguments& command, const Arguments& more, const std::string& lines = "") {
-    const Result r = run(command + more, {.input = lines});
-    REQUIRE_MESSAGE(r.code == 0, r.err);
+    const Result r = run_well(command + more, {.input = lines});
     return r.out;
   };
   std::set<std::string> different;

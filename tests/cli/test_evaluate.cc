@@ -176,8 +176,7 @@ TEST_CASE(
   for (const std::string& line : lines_of(targets)) pairs += "She eats apples\t " + line + " \n";
   write_file("capitals.tsv", pairs);
   auto found = [](const std::string& model) {
-    Result r = run({"evaluate", model, "capitals.tsv", "--json", "--references", "capitals"});
-    REQUIRE_MESSAGE(r.code == 0, r.err);
+    Result r = run_well({"evaluate", model, "capitals.tsv", "--json", "--references", "capitals"});
     return json_text::parse(r.out);
   };
   auto signatures = [](const nlohmann::ordered_json& j) {
@@ -291,9 +290,7 @@ TEST_CASE(
 TEST_CASE("evaluate --top-k and --last-only: loss and translations are those of what is looked at") {
   write_file("few.tsv", "she eats apples\telle mange des pommes\nhe sings\til chante\n");
   auto loss = [](const Arguments& more) {
-    const Result r = run(Arguments{"evaluate", trained_model(), "few.tsv", "--json"} + more);
-    INFO(r.err);
-    REQUIRE(r.code == 0);
+    const Result r = run_well(Arguments{"evaluate", trained_model(), "few.tsv", "--json"} + more);
     return json_text::parse(r.out).at("loss").get<double>();
   };
   const double all = loss({});

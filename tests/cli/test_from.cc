@@ -158,9 +158,8 @@ TEST_CASE("new words get rows behind the old ones, which stay") {
 
 TEST_CASE("a model of pieces keeps them, and says why there are no new ones") {
   if (gradus::testing::no_pieces()) return;
-  Result r = run({"train", "--data", short_pairs(), "--epochs", "1", "--hidden", "16", "--embedding", "16",
-                  "--subwords", "bpe", "--subword-size", "400", "--out", "pieces", "-q"});
-  REQUIRE_MESSAGE(r.code == 0, r.err);
+  run_well({"train", "--data", short_pairs(), "--epochs", "1", "--hidden", "16", "--embedding", "16",
+            "--subwords", "bpe", "--subword-size", "400", "--out", "pieces", "-q"});
   REQUIRE(from("pieces", "tuned-pieces", {"--subword-dropout", "0.1"}).code == 0);
   for (const char* file : {"source.vocab", "target.vocab", "pieces.model"})
     CHECK(read_file(std::string("tuned-pieces/") + file) == read_file(std::string("pieces/") + file));

@@ -64,8 +64,7 @@ Arguments own_run(const std::string& out, const Arguments& more) {
 
 const std::string& in_pieces() {
   static const std::string name = [] {
-    Result r = run(own_run("in_pieces", {"--epochs", "60"}));
-    REQUIRE_MESSAGE(r.code == 0, r.err);
+    run_well(own_run("in_pieces", {"--epochs", "60"}));
     return std::string("in_pieces");
   }();
   return name;
@@ -195,8 +194,7 @@ TEST_CASE("pieces: dropout gives each epoch its own, and a run goes on as if it 
   if (no_pieces()) return;
   const Arguments kept = {"--subword-dropout", "0.3", "--schedule", "constant", "--warmup", "3"};
   auto trained = [&](const std::string& out, const Arguments& more) {
-    Result r = run(own_run(out, kept + more));
-    REQUIRE_MESSAGE(r.code == 0, r.err);
+    run_well(own_run(out, kept + more));
   };
   trained("dropped", {"--epochs", "6"});
   trained("stopped_in_pieces", {"--epochs", "3"});
@@ -216,8 +214,7 @@ TEST_CASE("pieces: a run that goes on keeps its shortlist, or learns the one it 
   auto trained = [&](const std::string& out, const Arguments& more) {
     Arguments a = {"train", "--data", short_pairs(), "--hidden", "8", "--threads", "1", "-q", "--out", out,
                    "--subword-size", "400", "--subword-dropout", "0.5", "--batch-tokens", "2000"};
-    Result r = run(a + more);
-    REQUIRE_MESSAGE(r.code == 0, r.err);
+    run_well(a + more);
   };
   const std::string list = "/shortlist.safetensors";
   trained("listed_pieces", {"--epochs", "1", "--shortlist"});
@@ -249,8 +246,7 @@ TEST_CASE("pieces: one model for both sides, unigrams, characters, a folded firs
   for (const auto& kind : kinds) {
     const std::string out = "kind" + std::to_string(number++);
     CAPTURE(out);
-    Result r = run(own_run(out, kind.options));
-    REQUIRE_MESSAGE(r.code == 0, r.err);
+    run_well(own_run(out, kind.options));
     for (const char* file : kind.files) CHECK_MESSAGE(exists(out + "/" + file), file);
     for (const char* file : kind.missing) CHECK_MESSAGE(!exists(out + "/" + file), file);
     CHECK(run({"translate", out, "Paul eats apples."}).out == "Paul mange des pommes.\n");

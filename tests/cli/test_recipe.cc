@@ -32,10 +32,8 @@ TEST_CASE("every optimiser and every schedule learns") {
                                           {"--schedule", "noam", "--warmup", "30"}};
   for (const Arguments& recipe : recipes) {
     CAPTURE(recipe[1]);
-    Result r = run(
+    run_well(
         small_run("recipe", recipe + Arguments{"--epochs", "2", "--validate-every", "20", "--force"}));
-    INFO(r.err);
-    REQUIRE(r.code == 0);
     auto log = events("recipe", "validation");
     CHECK(last_loss("recipe") < 0.9 * log.front().at("train_loss").get<double>());
   }
@@ -86,8 +84,7 @@ TEST_CASE("no option of a network or of its training is ignored: the weights com
                    "--batch-size", "16",     "--embedding",   "16",          "-q",     "--subwords",
                    "none",         "--ema",  "0",             "--dropout",   "0.2",    "--no-tie-embeddings",
                    "--min-count",  "1",      "--case",        "lower"};
-    const Result r = run(a + options);
-    REQUIRE_MESSAGE(r.code == 0, r.err);
+    run_well(a + options);
     std::string bytes;
     for (const auto& [name, tensor] : gradus::load_safetensors(in_scratch("turned/model.safetensors")).tensors)
       bytes.append(reinterpret_cast<const char*>(tensor.raw()), static_cast<size_t>(tensor.bytes()));
@@ -141,8 +138,7 @@ TEST_CASE("names that do not exist, and clipping that is off") {
 TEST_CASE("guided alignment: attention learns from the links of the data where to look") {
   REQUIRE(run({"corpus", "-n", "1200", "--max-length", "7", "--links", "-o", "linked.tsv"}).code == 0);
   auto error_rate = [&](const std::string& out, const Arguments& more) {
-    Result r = run(small_run(out, Arguments{"--data", "linked.tsv", "--epochs", "4"} + more));
-    REQUIRE_MESSAGE(r.code == 0, r.err);
+    run_well(small_run(out, Arguments{"--data", "linked.tsv", "--epochs", "4"} + more));
     return json_text::parse(run({"evaluate", out, "linked.tsv", "--json"}).out).at("aer").get<double>();
   };
   const double alone = error_rate("unguided", {}), guided = error_rate("guided", {"--guided-alignment", "1"});

@@ -135,9 +135,7 @@ TEST_CASE("score: lines stay in their places whatever is wrong with some") {
 TEST_CASE("diff: scores as evaluate has them, and as of files of the same translations") {
   REQUIRE(run(small_run("other", {"--epochs", "1", "-q"})).code == 0);
   auto told = [](const Arguments& more) {
-    Result r = run(Arguments{"diff"} + more);
-    REQUIRE_MESSAGE(r.code == 0, r.err);
-    return json_text::parse(r.out);
+    return json_text::parse(run_well(Arguments{"diff"} + more).out);
   };
   auto models = told({trained_model(), "other", held_out(), "--json"});
   CHECK(models.at("sentences") == 200);
@@ -184,8 +182,7 @@ TEST_CASE("diff: words by frequency, worked out by hand") {
   write_file("a.txt", "le chat ici\nle chien dort dort\n");
   write_file("b.txt", "le chat dort ici ici\nun loup\n");
   auto rows = [](const Arguments& more) {
-    Result r = run(Arguments{"diff", "a.txt", "b.txt", "ref.tsv", "--json"} + more);
-    REQUIRE_MESSAGE(r.code == 0, r.err);
+    Result r = run_well(Arguments{"diff", "a.txt", "b.txt", "ref.tsv", "--json"} + more);
     return json_text::parse(r.out).at("by_frequency");
   };
   // Seen twice: le, dort, ici. a says le ici | le dort dort, of which one dort is too many; b le dort ici ici.

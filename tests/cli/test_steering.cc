@@ -219,8 +219,7 @@ TEST_CASE("several models translate as one") {
   // The probability of the references is the mean of the models'.
   auto evaluated = [&](const std::string& models, const std::string& space) {
     const Result r =
-        run({"evaluate", models, short_pairs(), "--json", "--threads", "1", "--ensemble", space});
-    REQUIRE(r.code == 0);
+        run_well({"evaluate", models, short_pairs(), "--json", "--threads", "1", "--ensemble", space});
     return json_text::parse(r.out);
   };
   const double mean = evaluated(one + "," + two, "probability")["loss"],
@@ -234,8 +233,7 @@ TEST_CASE("several models translate as one") {
   write_file("alike.tsv", "she eats apples\telle mange des pommes\nhe sings\til chante\n");
   for (const char* space : {"probability", "log-probability"}) {
     const Result r =
-        run({"evaluate", one + "," + two, "alike.tsv", "--json", "--by-length", "--ensemble", space});
-    REQUIRE(r.code == 0);
+        run_well({"evaluate", one + "," + two, "alike.tsv", "--json", "--by-length", "--ensemble", space});
     const auto j = json_text::parse(r.out);
     REQUIRE(j["by_length"].size() == 1);
     CHECK(j["by_length"][0].contains("perplexity") == (space == std::string("probability")));
@@ -385,8 +383,7 @@ TEST_CASE("translate --paragraphs translates sentence by sentence, and leaves ma
 
 TEST_CASE("quantize: a quarter of the size, and the translations of --int8 to the bit") {
   const std::string model = trained_model();
-  const Result r = run({"quantize", model, "eighth"});
-  REQUIRE(r.code == 0);
+  const Result r = run_well({"quantize", model, "eighth"});
   CHECK(r.out.find(" MB of weights are ") != std::string::npos);
   const auto before = std::filesystem::file_size(in_scratch(model) + "/model.safetensors"),
              after = std::filesystem::file_size(in_scratch("eighth/model.safetensors"));

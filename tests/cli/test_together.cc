@@ -29,8 +29,7 @@ std::string weights(const std::string& directory) { return read_file(directory +
 }  // namespace
 
 TEST_CASE("models trained together are those that each would be alone, and translate as one") {
-  Result r = run(small_pair("together", {"--epochs", "2", "--seed", "7"}));
-  REQUIRE_MESSAGE(r.code == 0, r.err);
+  Result r = run_well(small_pair("together", {"--epochs", "2", "--seed", "7"}));
   CHECK(r.says("together/1: validation loss "));
   CHECK(r.says("together/2: validation loss "));
   CHECK(r.says("Together they are together: " TRANSLATOR " translate together\n"));
@@ -103,8 +102,7 @@ TEST_CASE("a model that fails stops the others, and is named") {
 
 TEST_CASE("of models trained together each takes the options of its kind") {
   const Arguments of_both = {"--epochs", "1", "--cell", "lstm", "--positions", "learned", "--heads", "2"};
-  Result r = run(small_pair("of-each", of_both, "2", "gru,transformer"));
-  REQUIRE_MESSAGE(r.code == 0, r.err);
+  run_well(small_pair("of-each", of_both, "2", "gru,transformer"));
   CHECK(read_file("of-each/1/config.json").find("\"cell\": \"lstm\"") != std::string::npos);
   CHECK(read_file("of-each/2/config.json").find("\"positions\": \"learned\"") != std::string::npos);
   CHECK(read_file("of-each/2/config.json").find("\"num_heads\": 2") != std::string::npos);
@@ -117,8 +115,7 @@ TEST_CASE("models trained together share the threads that a file says, and begin
   Arguments a = small_pair("by-file", {"--epochs", "1", "--config", "two.json"});
   const auto threads = std::find(a.begin(), a.end(), "--threads");
   a.erase(threads, threads + 2);
-  Result r = run(a);
-  REQUIRE_MESSAGE(r.code == 0, r.err);
+  run_well(a);
   for (int i : {1, 2}) {
     const auto own = json_text::parse(read_file("by-file/" + std::to_string(i) + "/training.json"));
     CHECK(own.at("seed") == 6 + i);

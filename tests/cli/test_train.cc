@@ -88,8 +88,7 @@ TEST_CASE("train leaves a whole model directory and a log of its validations; pr
 TEST_CASE("a sample is cut to the width of the screen, a file's being 200 columns") {
   std::string sentence = "she";
   for (int i = 0; i < 100; ++i) sentence += " eats";
-  Result r = run(small_run("wide", {"--epochs", "1", "--probe", sentence}));
-  REQUIRE(r.code == 0);
+  Result r = run_well(small_run("wide", {"--epochs", "1", "--probe", sentence}));
   const std::vector<std::string> lines = lines_of(r.err);
   const auto sample =
       std::find_if(lines.begin(), lines.end(), [](auto& l) { return l.starts_with("          she"); });
