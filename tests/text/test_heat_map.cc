@@ -271,3 +271,15 @@ TEST_CASE("terminal: shades run from weak to strong") {
   CHECK(blue_shade(1, Background::dark).is_bright());
   CHECK_FALSE(blue_shade(1, Background::light).is_bright());
 }
+
+TEST_CASE("heat map: a weight that two digits cannot tell from 1 is 1.0") {
+  const std::vector<float> nearly = {.994f, .996f};
+  const std::string picture = draw_heat_map({1, 2, nearly}, {"a", "b"}, {"x"});
+  CHECK(picture.find(" .99") != std::string::npos);
+  CHECK(picture.find("1.0*") != std::string::npos);
+}
+
+TEST_CASE("terminal: the first of the two whites is a light background, too") {
+  const auto white = [](const char* name) { return std::string(name) == "COLORFGBG" ? "0;7" : nullptr; };
+  CHECK(terminal_style(true, 0, white).background == Background::light);
+}
