@@ -401,3 +401,10 @@ TEST_CASE("what cannot be asked of words is an error") {
 }
 
 }  // namespace tiny_vocabulary
+
+TEST_CASE("the most probable word is left, however much of its probability others must have") {
+  const float logits[] = {0, 1, 0.5f};
+  nn::Sampler sampler;
+  Rng rng(1);
+  for (int i = 0; i < 20; ++i) CHECK(sampler.draw({.min_p = 1}, logits, 3, {}, rng) == 1);
+}
