@@ -198,3 +198,13 @@ TEST_CASE("warm-up of the average: early weights are forgotten sooner") {
   ema.update(named);  // decay 4/13
   CHECK(ema.state_dict()[0].second.item() == about(1 - 0.25 * 4 / 13, 1e-14));
 }
+
+TEST_CASE("a plateau's state whose best is no number is refused") {
+  nn::SGD sgd;
+  nn::ReduceLROnPlateau scheduler(sgd);
+  nn::StateDict state = scheduler.state_dict();
+  REQUIRE(state[0].first == "best");
+  state[0].second = f64({}, {std::nan("")});
+  CHECK(error_of([&] { scheduler.load_state_dict(state); }) ==
+        "[ReduceLROnPlateau] best must be a number: nan");
+}
