@@ -249,3 +249,23 @@ TEST_CASE("optimisers refuse gradients of another model, and leave alone what ha
         "[Adam] weight is f64 and its gradient f32; hint: was the module converted in between?");
   CHECK(error_of([] { nn::Adam({.beta2 = 1}); }) == "[Adam] betas must be in [0, 1): 1");
 }
+
+TEST_CASE("an optimiser's averages change their element type with their parameter") {
+  Table t(DType::f32);
+  nn::Adam adam;
+  adam.step(t.table, t.gradients());
+  nn::to(t.table, DType::f64);
+  adam.step(t.table, t.gradients());
+  for (size_t slot : {0, 1}) CHECK(adam.state_dict(t.table)[slot].second.dtype() == DType::f64);
+}
+
+TEST_CASE("each group has its own learning rate back from a state") {
+  Parameter a(Tensor::zeros({1})), b(Tensor::zeros({1}));
+  const std::vector<NamedParameter> both{{"a", &a}, {"b", &b}};
+  nn::SGD first({.lr = 0.2}), second({.lr = 1});
+  for (nn::SGD* sgd : {&first, &second}) sgd->add_group({{"b", &b}}, {.lr = 0.7});
+  first.set_lr(0.3, 1);
+  second.load_state_dict(both, first.state_dict(both));
+  CHECK(second.lr(0) == 0.2);
+  CHECK(second.lr(1) == 0.3);
+}
