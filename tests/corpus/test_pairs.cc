@@ -288,3 +288,9 @@ TEST_CASE("more than one clause") {
   check(one(Say(it(P::i), "know").what(of(name("paul"), np("sister", D::none)))), "i know paul's sister.",
         "je connais la sœur de paul.");
 }
+
+TEST_CASE("an before every vowel that words of the lexicon begin with") {
+  check(one(Say(it(P::she), "see").what(np("man", D::a, false, "old"))), "she sees an old man.",
+        "elle voit un vieil homme.");
+  check(one(Say(it(P::she), "eat").what(np("egg", D::a))), "she eats an egg.", "elle mange un œuf.");
+}
