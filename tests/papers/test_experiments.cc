@@ -193,3 +193,15 @@ TEST_CASE("experiments: the pages of docs/experiments are those of their logs, a
     for (const papers::Run& run : runs) CHECK((run.longer || log.has(run)));
   }
 }
+
+TEST_CASE("copy: nine in ten with every seed, not with the last one alone") {
+  auto log = [](uint64_t seed, double share) {
+    return papers::Log{{{"task", "copy"}, {"model", "location-aware"}},
+                       seed,
+                       {},
+                       {{{"event", "result"}, {"symbols_60", share}, {"sequences_60", share}}}};
+  };
+  const papers::Experiment& e = experiment("copy");
+  CHECK(e.page({log(1, 0.92), log(2, 0.95)}).findings.back().holds);
+  CHECK_FALSE(e.page({log(1, 0.5), log(2, 0.95)}).findings.back().holds);
+}
