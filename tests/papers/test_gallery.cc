@@ -1,5 +1,7 @@
 // The programs of the gallery: their command lines, and what they say to people and to programs.
 
+#include <cmath>
+#include <cstdio>
 #include <iterator>
 #include <sstream>
 #include <string>
@@ -77,4 +79,15 @@ TEST_CASE("gallery-recall: a GRU recalls what was read four words ago, and its g
   const cli::Result shown = cli::run_gallery("recall", {"--quick", "--cell", "gru", "--lag", "4"});
   CHECK(shown.out.find("before training") != std::string::npos);
   CHECK(cli::count(shown.out, "first / last = ") == 2);
+}
+
+TEST_CASE("gallery-feedforward: sequences end before their batch does, at lengths of their own") {
+  const cli::Result found = cli::run_gallery(
+      "feedforward", {"--quick", "--length", "20", "--epochs", "1", "--pool", "mean"});
+  long last = 0;
+  double weight = 0;
+  const std::string line = found.out.substr(found.out.rfind("step"));
+  REQUIRE(std::sscanf(line.c_str(), "step %ld mark -1 value %*f weight %lf", &last, &weight) == 2);
+  CHECK(std::lround(1 / weight) == 22);  // steps, of which 20 or 21 are the sequence's
+  CHECK(last < 21);
 }
