@@ -129,3 +129,21 @@ TEST_CASE("captions: what it learns, a picture with the gaze on it, and what is 
   CHECK(cli::count(run.out.substr(run.out.find("The gaze")), "*") == 5);
   cli::check_gallery_refuses("captions", {"--attention", "general"}, "--attention");
 }
+
+TEST_CASE("captions: the gaze that counts is on the thing that is named, which the picture draws as it is") {
+  Rng rng(7);
+  const Captioner model("bahdanau", rng);
+  const Batch batch = small_batch(DType::f32), one = scenes(1, rng);
+  const Caption said = model(batch);
+  double gaze = 0;
+  for (int64_t b : {0, 1})
+    for (int64_t t : {1, 2, 5, 6})
+      gaze += said.gaze[t].value().row(b).at(batch.cells.row(t < 4 ? 0 : 1).i32()[b]) / 8;
+  CHECK(score_of(model, batch).second == about(gaze, 1e-6));
+  const std::string drawn = picture(model(one), one);
+  for (int i : {0, 4}) {
+    const int colour = one.words.i32()[i + 1], shape = one.words.i32()[i + 2] - kShape;
+    REQUIRE(colour != shape);
+    CHECK(drawn.find(kWords[colour][0] + kForms[shape]) != std::string::npos);
+  }
+}
