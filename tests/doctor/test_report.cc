@@ -117,3 +117,13 @@ TEST_CASE("clean: lines byte for byte, and each of the others with its reason") 
   const Cleaned two = clean(c.report(), {"s1\r\ns2\ns3\ns\t4\n\n", "t1\nt2\nt3\nt4\n\n"});
   CHECK(two.kept == "s1\tt1\ns 4\tt4\n");
 }
+
+TEST_CASE("clean: of what is no pair behind the last one, too; a mark of UTF-8 is no part of a side") {
+  Case c;
+  c.bad.push_back({5, "no tab"});
+  const Cleaned one = clean(c.report(), {"s1\tt1\nnonsense\ns3\tt3\ns4\tt4\nlast\n"});
+  CHECK(one.rejected.ends_with("5\tunreadable: no tab\tlast\n"));
+  const Cleaned two =
+      clean(c.report(), {"\xEF\xBB\xBFs1\ns2\ns3\ns4\ns5\n", "\xEF\xBB\xBFt1\nt2\nt3\nt4\nt5\n"});
+  CHECK(two.kept == "s1\tt1\ns4\tt4\n");
+}
