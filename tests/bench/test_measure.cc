@@ -4,11 +4,14 @@
 
 #include <cmath>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
+#include <fstream>
 
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "../scratch.h"
+#include "../skip.h"
 
 using namespace bench;
 
@@ -54,4 +57,19 @@ TEST_CASE("where one configuration fails the exit status says so, however the ne
   CHECK(trained("--variant luong --save " + weights) == 0);
   const int both = trained("--variant all --load " + weights);  // bahdanau's are others
   CHECK(WEXITSTATUS(both) == 1);
+}
+
+TEST_CASE("operations that there are none of end with status 1") {
+  CHECK(WEXITSTATUS(std::system(BENCH " ops no-such-operation > /dev/null 2>&1")) == 1);
+}
+
+TEST_CASE("a process of its own whose output is lost does not end with 0") {
+  if (!std::ifstream("/dev/full")) return gradus::testing::skipped("no /dev/full here");
+  const auto says = [] { return std::freopen("/dev/full", "w", stdout) && std::puts("lost") >= 0 ? 0 : 7; };
+  CHECK(in_own_process(says) == 1);
+}
+
+TEST_CASE("rounded to so many digits behind the point") {
+  CHECK(rounded(2.71828, 1) == about(2.7, 1e-12));
+  CHECK(rounded(2.71828, 2) == about(2.72, 1e-12));
 }
