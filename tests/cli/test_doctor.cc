@@ -267,3 +267,23 @@ TEST_CASE("train says what is seriously wrong with its data, and nothing else") 
                       "--batch-size", "256", "-o", "of-sound"});
   CHECK_FALSE(sound.says("`translator doctor`"));
 }
+
+TEST_CASE("doctor: the minutes are those of all pairs at the speed that was measured") {
+  REQUIRE(exists(harmed()));
+  const auto all = json_text::parse(
+      run({"doctor", "sound.tsv", "--seconds", "0.2", "--threads", "1", "--json"}).out);
+  const auto& t = all.at("training");
+  const double tokens = t.at("minutes").get<double>() * 60 * t.at("tokens_per_second").get<double>();
+  const double of_pair = tokens / t.at("epochs").get<double>() / all.at("pairs").get<double>();
+  CHECK(of_pair > 2);
+  CHECK(of_pair < 30);
+}
+
+TEST_CASE("doctor: the share of words that become <unk> is that of running words") {
+  write_file("counted.tsv", "cat cat dog\tchat chat chien\ncat dog bird\tchat chien oiseau\n");
+  const auto counts = json_text::parse(run(quick({"counted.tsv", "--valid", "counted.tsv", "--json"})).out)
+                          .at("training").at("min_counts");
+  REQUIRE(counts.at(2).at("min_count") == 3);
+  CHECK(counts.at(2).at("source_words") == 1);
+  CHECK(counts.at(2).at("source_unknown") == 0.5);
+}
