@@ -74,3 +74,18 @@ TEST_CASE("digits: they are learned in seconds, and the end shows one and the we
   CHECK(shown.out.find("weights of its patches") != std::string::npos);
   CHECK(digits({"--layers", "-1"}).code == 2);
 }
+
+TEST_CASE("digits: ink and weights stand in the picture where they are") {
+  Rng rng(1);
+  Pictures one(1, rng);
+  one.patches.fill(0);
+  one.pixel(0, 0, kSide - 1) = 1;
+  Tensor weights = Tensor::zeros({1, kPatches});
+  weights.set(1, 1);  // of the upper row the second
+  const std::vector<std::string> lines = cli::lines_of(drawn(one, weights));
+  REQUIRE(lines.size() == kSide);
+  for (size_t y = 0; y < lines.size(); ++y) {
+    CHECK((lines[y].find("██") != std::string::npos) == (y == 0));
+    CHECK((lines[y].find("100") != std::string::npos) == (y == 1));
+  }
+}
