@@ -128,3 +128,12 @@ TEST_CASE("memory network: what it learns, a story with its weights, and what is
   for (const char* said : {"epoch 30", "  * ", "is answered"}) CHECK(run.out.find(said) != std::string::npos);
   cli::check_gallery_refuses("memory_network", {"--hops", "0"}, "--hops");
 }
+
+TEST_CASE("memory network: stars stand at the facts that the answer follows from") {
+  Rng rng(4);
+  const Batch one = stories(2, 1, rng);
+  const int64_t S = one.facts.size(0);
+  const auto lines = cli::lines_of(picture(one, {Tensor::zeros({1, S})}));
+  REQUIRE(std::ssize(lines) == S);
+  for (int64_t s = 0; s < S; ++s) CHECK(lines[s].starts_with("  *") == (one.support.at(s) > 0));
+}
