@@ -96,3 +96,15 @@ TEST_CASE("gallery: help that cannot be written is said") {
   CHECK(r.code == 1);
   CHECK(r.says("gallery-repeats: standard output cannot be written: "));
 }
+
+TEST_CASE("repeats: wrong letters are counted behind the repeated one, and named in the picture") {
+  Rng rng(5);
+  const Writer model("bahdanau", rng);
+  const Sequences x = draw(12, 4, 20, rng);
+  const Tensor said = argmax(model(x).first);
+  double asked = 0, wrong = 0;
+  for (int64_t i = 0; i < said.numel(); ++i)
+    if (x.after_repeated.u8()[i]) ++asked, wrong += said.i32()[i] != x.letters.i32()[i];
+  CHECK(errors_of(model, x).after_repeated == about(wrong / asked));
+  CHECK(picture(model, draw(12, 4, 1, rng)).find(", not ") != std::string::npos);
+}
