@@ -148,3 +148,23 @@ TEST_CASE("characters: a file to learn from, and files that are none") {
   CHECK(characters({"--text", "nowhere"}).says("nowhere: "));
   CHECK(characters({"--models", "gpt,markov"}).code == 2);
 }
+
+TEST_CASE("characters: what is tested was not learned from, and what is written follows what was") {
+  // Each of the parts is regular as far as it is learned from, and then not.
+  std::string text(kLeast, 'a');
+  Rng rng(1);
+  const int64_t L = kLeast / kBatch, learned = ((L - 1) / kSteps - kTest) * kSteps;
+  for (int64_t i = 0; i < kLeast; ++i)
+    text[i] = static_cast<char>('a' + (i % L > learned ? 2 + rng.below(20) : i % 2));
+  cli::write_file("half-random", text);
+  const cli::Result run = characters({"--quick", "--json", "--models", "ngram", "--text", "half-random"});
+  CHECK(json_text::parse(cli::lines_of(run.out).back()).at("bits").at("ngram") > 3.0);
+  NGrams model(2);
+  Tensor alternating({1001, 1}, DType::i32);
+  for (int32_t i = 0; i < 1001; ++i) alternating.i32()[i] = i % 2;
+  model.learn(alternating, 0);
+  const Tensor written = write(model, rng);
+  double followed = 0;
+  for (int64_t t = 1; t < kSteps; ++t) followed += written.i32()[t] != written.i32()[t - 1];
+  CHECK(followed / (kSteps - 1) > 0.9);
+}
