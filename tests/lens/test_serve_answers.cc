@@ -341,3 +341,12 @@ TEST_CASE("directories of one name get different ones") {
   CHECK(of_several.models()["models"][0]["name"] == "both/1");
   CHECK(of_several.models()["models"][1]["name"] == "both/2");
 }
+
+TEST_CASE("no translation is made to begin with what is never said") {
+  for (int32_t never : {gradus::nn::kPad, gradus::nn::kBos}) {
+    ServeRequest q = asking("general", "the cat eats fish");
+    q.prefix = {never};
+    CHECK(refusal([&] { all().prepare(q); }) ==
+          "422 the model has no word " + std::to_string(never) + " to begin with");
+  }
+}
