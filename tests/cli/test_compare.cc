@@ -238,3 +238,13 @@ TEST_CASE("compare: wrong usage") {
   Result endless = run(race("wrong", {"--epochs", "0"}));
   CHECK(endless.code == 2);
 }
+
+TEST_CASE("compare: the speed of a run is the mean of what its validations measured") {
+  REQUIRE(run(race("speed", {"--attention", "none", "--seeds", "1", "--epochs", "3"})).code == 0);
+  double sum = 0;
+  const auto validations = events("speed/none-42", "validation");
+  REQUIRE(validations.size() > 1);
+  for (const auto& v : validations) sum += v.at("tokens_per_s").get<double>();
+  CHECK(result("speed/none-42").at("tokens_per_second").get<double>() ==
+        about(sum / static_cast<double>(validations.size()), 1e-3));
+}
