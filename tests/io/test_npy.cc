@@ -166,3 +166,16 @@ TEST_CASE("NumPy reads what is written here, and the other way round") {
   check_equal(load_npy(scratch.file("theirs.npy")), pattern(DType::f32));
   check_equal(load_npy(scratch.file("their_ids.npy")), Tensor::from_ids({2}, {7, -7}));
 }
+
+TEST_CASE("a size beyond 64 bits, and a header of version 2 that has no length") {
+  scratch::Directory scratch;
+  auto error = [&](const std::string& version, const std::string& rest) {
+    scratch::write(scratch.file("wrong.npy"), "\x93NUMPY" + version + rest);
+    return scratch::error_of([&] { load_npy(scratch.file("wrong.npy")); });
+  };
+  // 2^64 + 1, and one number.
+  const std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (18446744073709551617,), }";
+  CHECK(error({'\x01', '\0'}, std::string{static_cast<char>(header.size()), '\0'} + header + "four")
+            .find("has a damaged header") != std::string::npos);
+  CHECK(error({'\x02', '\0'}, {'\0', '\0'}).ends_with("ends within its header"));
+}
