@@ -141,3 +141,11 @@ TEST_CASE("the old file is replaced, and stays where the new one cannot be writt
         "[safetensors] " + directory + ": cannot be replaced: Is a directory");
   CHECK_FALSE(std::filesystem::exists(directory + ".tmp"));
 }
+
+TEST_CASE("the numbers are aligned, however long the names are") {
+  scratch::Directory dir;
+  for (size_t n = 1; n <= 8; ++n) {
+    save_safetensors(dir.file("aligned"), {{{std::string(n, 'x'), Tensor::zeros({1})}}, {}});
+    CHECK(static_cast<unsigned char>(scratch::read(dir.file("aligned"))[0]) % 8 == 0);
+  }
+}
