@@ -9,11 +9,13 @@
 #include <gradus/nn/attention/location.h>
 #include <gradus/nn/attention/multihead.h>
 #include <gradus/nn/linear.h>
+#include <gradus/nn/search.h>
 
 #include "../about.h"
 #include "../check.h"
 #include "../read.h"
 #include "attentions.h"
+#include "small_models.h"
 
 using namespace gradus;
 using namespace attentions;
@@ -318,4 +320,14 @@ TEST_CASE(
       if (alias != "scaled_dot") CHECK(page.find(alias) != std::string::npos);
     }
   }
+}
+
+TEST_CASE("what an attention throws in a step of packed decoding arrives at the caller") {
+  Rng rng(30);
+  const nn::Seq2Seq model(small_models::small("coverage"), rng);
+  dynamic_cast<nn::RecurrentDecoder&>(*model.decoder).attention = std::make_unique<ScoresGiven>();
+  const auto batch = small_models::batch();
+  CHECK(error_of([&] {
+          nn::translate(model, batch.source, batch.source_lengths, {});
+        }).find("[ScoredAttention] scores must be") == 0);
 }

@@ -7,6 +7,7 @@
 #include "../about.h"
 #include "../quick_doctest.h"
 #include "attentions.h"
+#include "small_models.h"
 
 using namespace gradus;
 
@@ -59,4 +60,16 @@ TEST_CASE(
       }
     }
   CHECK(compared > 200);
+}
+
+TEST_CASE("a sentence of no words, and an attention that takes its own steps: packed as composed") {
+  Rng rng(3);
+  const nn::Seq2Seq model(small_models::small("coverage"), rng);
+  const Tensor source = small_models::batch().source, lengths = Tensor::from_ids({3}, {4, 0, 3});
+  const auto composed = nn::composed_generator(model.encoder, *model.decoder, model.output);
+  const auto a = nn::translate(model, source, lengths, {}), b = nn::translate(*composed, source, lengths, {});
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(a[i][0].tokens == b[i][0].tokens);
+    CHECK(a[i][0].log_probability == about(b[i][0].log_probability, 1e-5));
+  }
 }
