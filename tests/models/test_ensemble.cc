@@ -151,4 +151,13 @@ TEST_CASE("what cannot be an ensemble is an error") {
         }).find("[ensemble] members have vocabularies of 8 and 9 words") == 0);
 }
 
+TEST_CASE("sentences join an ensemble only where every member takes them") {
+  const auto all = kinds();
+  const auto g = together({{all[0].get(), 1}, {all[2].get(), 1}}, nn::EnsembleSpace::probability);
+  nn::SearchOptions by_two;
+  by_two.together = 2;
+  const auto some = found(*g, by_two), at_once = found(*g, {});
+  for (size_t b = 0; b < at_once.size(); ++b) CHECK(some[b][0].tokens == at_once[b][0].tokens);
+}
+
 }  // namespace ensembles
