@@ -291,3 +291,32 @@ TEST_CASE("what a search cannot be told is an error") {
             .find("[translate] the prefix has 3 words, max_length is 2") == 0);
   CHECK(told({{.hidden = {4}}, {}, {}}).find("[start] hidden positions are 0 .. 3: 4") == 0);
 }
+
+TEST_CASE("who watches sees the weights of the sentence that is told of") {
+  const auto all = translators();
+  std::vector<std::vector<std::vector<float>>> seen(3);
+  nn::SearchOptions o{.weights = true};
+  o.watch = [&](const SearchStep& step) {
+    const float* w = step.weights.f32();
+    seen[step.sentence].emplace_back(w, w + step.weights.numel());
+    return true;
+  };
+  const Found said = found(*all[0], o);
+  for (size_t b = 0; b < 3; ++b) CHECK(seen[b] == said[b][0].weights);
+}
+
+TEST_CASE("positions are hidden from their own sentence, whenever that begins") {
+  const auto all = translators();
+  nn::SearchOptions o{.max_length = 5};
+  o.sentences = {{.hidden = {1, 3}}, {}, {.hidden = {0}}};
+  const Found at_once = found(*all[0], o);
+  o.together = 1;
+  const Found in_turn = found(*all[0], o);
+  for (size_t b = 0; b < 3; ++b)
+    CHECK(in_turn[b][0].log_probability == about(at_once[b][0].log_probability, 1e-5));
+}
+
+TEST_CASE("so many words as there must be are more than there else might be") {
+  const auto all = translators();
+  CHECK(found(*all[0], {.min_length = 40})[1][0].tokens.size() >= 40);
+}
