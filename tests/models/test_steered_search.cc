@@ -408,3 +408,11 @@ TEST_CASE("the most probable word is left, however much of its probability other
   Rng rng(1);
   for (int i = 0; i < 20; ++i) CHECK(sampler.draw({.min_p = 1}, logits, 3, {}, rng) == 1);
 }
+
+TEST_CASE("a word of infinite weight is the one that cuts leave") {
+  const float logits[] = {0, 1, INFINITY, 0};
+  nn::Sampler sampler;
+  Rng rng(1);
+  CHECK(sampler.draw({.top_k = 1}, logits, 4, {}, rng) == 2);
+  CHECK(sampler.draw({.top_p = 0.5}, logits, 4, {}, rng) == 2);
+}
