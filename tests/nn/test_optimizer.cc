@@ -269,3 +269,31 @@ TEST_CASE("each group has its own learning rate back from a state") {
   CHECK(second.lr(0) == 0.2);
   CHECK(second.lr(1) == 0.3);
 }
+
+TEST_CASE("the norm has the rows of every lookup, though no id comes twice") {
+  Table t;
+  Gradients grads = backward(sum(t.table(Tensor::from_ids({2}, {1, 4})) * 2.0) +
+                             sum(t.table(Tensor::from_ids({1}, {0})) * 3.0));
+  REQUIRE(grads.find(t.table.weight)->rows.size() == 2);
+  CHECK(nn::grad_norm(grads) == about(std::sqrt(6 * 4.0 + 3 * 9.0), 1e-14));
+}
+
+TEST_CASE("a state that is loaded takes the place of what was there") {
+  Table t;
+  nn::Adam adam;
+  adam.step(t.table, t.gradients());
+  const nn::StateDict before = adam.state_dict(t.table);
+  adam.step(t.table, t.gradients(2));
+  adam.load_state_dict(t.table, before);
+  const nn::StateDict after = adam.state_dict(t.table);
+  REQUIRE(after.size() == before.size());
+  for (size_t i = 0; i < after.size(); ++i) CHECK(same_bits(after[i].second, before[i].second));
+}
+
+TEST_CASE("a group that names no weight decay has the optimiser's own") {
+  Parameter a(Tensor::full({1}, 1, DType::f64)), b(Tensor::full({1}, 1, DType::f64));
+  nn::SGD sgd({.lr = 0.1, .weight_decay = 0.5});
+  sgd.add_group({{"b", &b}}, {});
+  sgd.step({{"a", &a}, {"b", &b}}, backward(sum(a.var()) + sum(b.var())));
+  CHECK(same_bits(a.value(), b.value()));
+}
