@@ -392,3 +392,14 @@ TEST_CASE("clipping leaves the closures of a retained graph alone") {
   nn::clip_grad_value(first, 1);
   CHECK(backward(loss)[p].to_vector() == Numbers{3, 4});
 }
+
+TEST_CASE("Muon scales each gradient while it reads it") {
+  Parameter p(f64({2, 2}, {1, 2, 3, 4})), q(p.value().clone());
+  nn::Muon scaled({{"p", &p}}), plain({{"q", &q}});
+  for (double scale : {1.0, 0.125}) {
+    const Tensor g = scale == 1 ? f64({2, 2}, {3, 1, -2, 5}) : f64({2, 2}, {-1, 4, 2, 1});
+    scaled.step({{"p", &p}}, backward(sum(p.var() * Var(g)) * (1 / scale)), scale);
+    plain.step({{"q", &q}}, backward(sum(q.var() * Var(g))));
+    CHECK(p.value().to_vector() == q.value().to_vector());
+  }
+}
