@@ -208,3 +208,23 @@ TEST_CASE("a plateau's state whose best is no number is refused") {
   CHECK(error_of([&] { scheduler.load_state_dict(state); }) ==
         "[ReduceLROnPlateau] best must be a number: nan");
 }
+
+TEST_CASE("a plateau leaves alone what would change by next to nothing") {
+  nn::SGD sgd({.lr = 1e-8});
+  nn::ReduceLROnPlateau scheduler(sgd, {.patience = 0});
+  CHECK(scheduler.step(std::nan("")));
+  CHECK(sgd.lr() == 1e-8);
+}
+
+TEST_CASE("averages of which nobody says how many updates they had are refused") {
+  nn::ExponentialMovingAverage ema;
+  CHECK(error_of([&] { ema.load_state_dict({{"p", f64({1}, {1})}}); }) ==
+        "[ExponentialMovingAverage] the saved state has no \"updates\"");
+}
+
+TEST_CASE("averages are of parameters by name, though others have their shape") {
+  Parameter p(f64({1}, {1}));
+  nn::ExponentialMovingAverage ema;
+  ema.update({{"p", &p}});
+  CHECK(error_of([&] { ema.update({{"q", &p}}); }).ends_with("average of p [1], parameter q [1]"));
+}
