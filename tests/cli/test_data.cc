@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "../quick_doctest.h"
+#include <common/json_text.h>
 #include "program.h"
 
 using namespace cli;
@@ -174,4 +175,21 @@ TEST_CASE("--valid beside the embedded corpus is what it is judged by") {
   REQUIRE(log[0].at("samples").size() == 2);
   CHECK(log[0].at("samples")[0].at("source") == "he doesn't like apples");
   CHECK(log[0].at("samples")[1].at("source") == "she eats apples");
+}
+
+TEST_CASE("French spaces are those of the target, where it has them") {
+  std::string french, english;
+  for (int i = 1; i <= 30; ++i) {
+    french += fmt::format("{} cats sing!\t{} chats chantent !\n", i, i);
+    english += fmt::format("{} chats chantent !\t{} cats sing!\n", i, i);
+  }
+  for (const std::string name : {"french", "english"}) {
+    const std::string out = "spaced-" + name;
+    write_file(out + ".tsv", name == "french" ? french : english);
+    REQUIRE(run({"train", "--data", out + ".tsv", "--out", out, "--subwords", "none", "--hidden", "8",
+                 "--epochs", "1", "-q"})
+                .code == 0);
+    const auto config = json_text::parse(read_file(out + "/config.json"));
+    CHECK(config.at("french_typography") == (name == "french"));
+  }
 }
