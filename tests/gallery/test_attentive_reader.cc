@@ -121,16 +121,13 @@ TEST_CASE(
   cli::check_gallery_refuses("attentive_reader", {"--head", "dot"}, "--head");
 }
 
-TEST_CASE("attentive reader: answers count by the blank's place, and the frequent one is not asked with") {
+TEST_CASE("attentive reader: answers count by the blank's place") {
   Rng rng(4);
   const Reader model("uniform", rng);
   Batch batch = stories(3, kTest, rng);
   const Tensor best = argmax(model(batch.words).first);
-  for (int32_t b = 0; b < kTest; ++b) {
-    batch.answers.i32()[b] = (best.i32()[b] + b % 2) % kMarkers;  // as if all blanks behind the verb were wrong
-    const int frequent = kMarker + most_frequent(batch.words, b);
-    for (int64_t t = 0; t < kAsked; ++t) CHECK(batch.words.row(t).i32()[b] != frequent);
-  }
+  for (int32_t b = 0; b < kTest; ++b)  // as if all blanks behind the verb were wrong
+    batch.answers.i32()[b] = (best.i32()[b] + b % 2) % kMarkers;
   CHECK(score_of(model, batch).before == 1);
   CHECK(score_of(model, batch).behind == 0);
 }
