@@ -228,12 +228,15 @@ def of_report(h, translator):
     links = h.page.ask('[...document.querySelectorAll("#worst a")].map((a) => decodeURIComponent(a.href))')
     check(len(links) > 0 and all(link.startswith('file://') and os.path.exists(link[7:]) for link in links), 'links lead to the pages: %s' % links)
     # As text for a terminal.
+    told = 0
     for line in lines:
         for path in leaves(line):
             if isinstance(at(line, path), str) and path[-1] != 'event':
                 write_lines(log)([changed(one, path, ALL) if one is line else one for one in lines])
                 ran = h.run('report', run, '--text')
                 h.no_control(ran.stdout + ran.stderr, 'report --text, %s' % (path,))
+                told += ran.returncode == 0
+    check(told > 0, 'report --text: refuses whatever has been changed')
 
 
 def of_checks(h):
