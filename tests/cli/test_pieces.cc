@@ -1,6 +1,8 @@
 // Sentences of one's own in pieces: whole on the way in and out, told apart from words, resumable, and
 // refused where the files do not fit.
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cctype>
 #include <fstream>

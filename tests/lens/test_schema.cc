@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 
+#include "../about.h"
 #include "../quick_doctest.h"
 #include "../scratch.h"
 #include "../show_json.h"

@@ -400,8 +400,6 @@ TEST_CASE("what cannot be asked of words is an error") {
   CHECK(sampling({.min_p = NAN}).find("[translate] sampling.min_p must be from 0 to 1: nan") == 0);
 }
 
-}  // namespace tiny_vocabulary
-
 TEST_CASE("the most probable word is left, however much of its probability others must have") {
   const float logits[] = {0, 1, 0.5f};
   nn::Sampler sampler;
@@ -416,3 +414,5 @@ TEST_CASE("a word of infinite weight is the one that cuts leave") {
   CHECK(sampler.draw({.top_k = 1}, logits, 4, {}, rng) == 2);
   CHECK(sampler.draw({.top_p = 0.5}, logits, 4, {}, rng) == 2);
 }
+
+}  // namespace tiny_vocabulary
