@@ -164,6 +164,19 @@ TEST_CASE("compare on own data is measured on pairs that neither trained a run n
   CHECK(r.says("own/none-42: was made with other settings"));
 }
 
+TEST_CASE("compare: every run has the defaults that were said, those of all pairs") {
+  std::string pairs;
+  for (int i = 1; i <= 20'400; ++i) pairs += fmt::format("a{0} b\tc{0} d\n", i);
+  write_file("a-race-of-many.tsv", pairs);
+  const Result r = run_well({"compare", "--data", "a-race-of-many.tsv", "--work", "of-many", "--attention",
+                             "none", "--hidden", "8", "--subwords", "none", "--max-vocabulary", "9", "--seeds",
+                             "1", "--max-minutes", "0.01"});
+  // Validation and test pairs taken out, 18,430 are left, of which batches would be of 32.
+  CHECK(r.says("For 20400 pairs: "));
+  CHECK(r.says(", batches of 64"));
+  CHECK(events("of-many/none-42", "start").at(0).at("batch_size") == 64);
+}
+
 TEST_CASE("compare: oracle attention needs links, which is said before anything is trained") {
   std::string pairs;
   for (char a = 'a'; a <= 'z'; ++a)
