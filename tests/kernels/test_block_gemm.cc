@@ -121,13 +121,8 @@ TEST_CASE("block gemm in bfloat16 is that of rounded numbers") {
       CAPTURE(s.k);
       CAPTURE(way);
       const int64_t lda = (ta ? s.m : s.k) + 3, ldb = (tb ? s.k : s.n) + 1, ldc = s.n + 2;
-      const auto values = [&](int64_t rows, int64_t columns, int64_t ld) {  // with NaN behind each row
-        Row<float> x = Row<float>::random(rows * ld, rng);
-        for (int64_t i = 0; i < x.size(); ++i)
-          if (i % ld >= columns) x[i] = std::numeric_limits<float>::quiet_NaN();
-        return x;
-      };
-      const Row<float> a = values(ta ? s.k : s.m, lda - 3, lda), b = values(tb ? s.n : s.k, ldb - 1, ldb);
+      const Row<float> a = Row<float>::random_rows(ta ? s.k : s.m, lda - 3, lda, rng),
+                       b = Row<float>::random_rows(tb ? s.n : s.k, ldb - 1, ldb, rng);
       Row<float> c = Row<float>::random(s.m * ldc, rng);
       Row<double> want(c.size());
       for (int64_t i = 0; i < s.m; ++i) {

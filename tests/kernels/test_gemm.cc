@@ -22,12 +22,10 @@ void check_gemm(bool ta, bool tb, int64_t m, int64_t n, int64_t k, T alpha, T be
   CAPTURE(alpha);
   CAPTURE(beta);
   std::mt19937 rng(7);
-  // Rows stored longer than they are, with NaN behind the end.
   const int64_t lda = (ta ? m : k) + 2, ldb = (tb ? k : n) + 3, ldc = n + 1;
   const T nan = std::numeric_limits<T>::quiet_NaN();
-  Row<T> a = Row<T>::random((ta ? k : m) * lda, rng), b = Row<T>::random((tb ? n : k) * ldb, rng);
-  for (int64_t i = 0; i < a.size(); ++i) a[i] = i % lda < (ta ? m : k) ? a[i] : nan;
-  for (int64_t i = 0; i < b.size(); ++i) b[i] = i % ldb < (tb ? k : n) ? b[i] : nan;
+  const Row<T> a = Row<T>::random_rows(ta ? k : m, ta ? m : k, lda, rng),
+               b = Row<T>::random_rows(tb ? n : k, tb ? k : n, ldb, rng);
   Row<T> c = Row<T>::random(m * ldc, rng);
   Row<double> want(m * ldc);
   for (int64_t i = 0; i < m; ++i) {

@@ -59,6 +59,13 @@ class Row {
     for (int64_t i = 0; i < n; ++i) row[i] = static_cast<T>(normal(rng));
     return row;
   }
+  /// Such rows, stored `stride` apart, with NaN behind each, which must not be read.
+  static Row random_rows(int64_t rows, int64_t columns, int64_t stride, std::mt19937& rng) {
+    Row out = random(rows * stride, rng);
+    for (int64_t i = 0; i < out.size(); ++i)
+      if (i % stride >= columns) out[i] = std::numeric_limits<T>::quiet_NaN();
+    return out;
+  }
   T* data() { return data_.data() + 1; }
   const T* data() const { return data_.data() + 1; }
   T& operator[](int64_t i) { return data_[static_cast<size_t>(i) + 1]; }

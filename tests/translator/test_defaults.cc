@@ -100,13 +100,13 @@ TEST_CASE("defaults: of so few pairs that ten judge the others the others are no
   Data data;
   data.train.resize(195);
   data.valid.resize(10);
-  data.held_out = 10;
+  data.given = 205;
   TrainCommand o = own();
   fill_text_defaults(o);
   CHECK(fill_defaults(o, data).starts_with("For 205 pairs: "));
   CHECK(o.train.batch_size == 32);
   // Named ones are judged by, and the others are as few as they are.
-  data.held_out = 0;
+  data.given = 195;
   TrainCommand named = own();
   fill_text_defaults(named);
   CHECK(fill_defaults(named, data).starts_with("For 195 pairs: "));

@@ -45,7 +45,7 @@ TEST_CASE("a twentieth is held out, at equal distances, and its sentences leave 
   for (int i = 0; i < 12; ++i) expected.push_back("s" + std::to_string(20 * i) + " x");
   CHECK(sources(data.valid) == expected);
   CHECK(data.train.size() == 250 - 12 - 1);
-  CHECK(data.given() == 250);
+  CHECK(data.given == 250);
   std::set<std::string> held(expected.begin(), expected.end());
   for (const std::string& s : sources(data.train)) CHECK(held.count(s) == 0);
   REQUIRE(data.reports.size() == 2);
@@ -68,7 +68,7 @@ TEST_CASE("few pairs: all train; with validation data none is held out") {
   scratch::write(directory.file("more.tsv"), numbered(200));
   const Data several = load_data(from(directory.file("few.tsv") + "," + directory.file("more.tsv")));
   CHECK(several.train.size() == 399);
-  CHECK(several.given() == 399);
+  CHECK(several.given == 399);
   CHECK(several.reports.back() == few.reports.back());
   CHECK(load_data(from(directory.file("more.tsv"))).valid.size() == 10);
   scratch::write(directory.file("twenty.tsv"), numbered(20));
@@ -92,11 +92,14 @@ TEST_CASE("two files are read line by line, for training and for validation") {
   Data data = load_data(o);
   CHECK(sources(data.train) == std::vector<std::string>{"one", "two"});
   CHECK(sources(data.valid) == std::vector<std::string>{"un", "deux"});
-  CHECK(data.given() == 2);
+  CHECK(data.given == 2);
   CHECK(data.valid[1].target == std::vector<std::string>{"two"});
 }
 
 TEST_CASE("the embedded corpus: so many pairs as asked for, with texts and links") {
+  DataOptions o;
+  o.corpus_size = 300;
+  CHECK(load_data(o).given == 300);
   auto pairs = embedded_pairs("test", 30, {.max_length = 9});
   REQUIRE(pairs.size() == 30);
   auto train = embedded_pairs("train", 50, {.max_length = 9}),

@@ -208,9 +208,7 @@ class Race {
 
   // The validation pairs choose each run's best weights, so that what a run is measured on must be others.
   std::vector<SentencePair> own_test() {
-    const int64_t all = std::ssize(data_.train);
     std::vector<SentencePair> test = hold_out(data_.train);
-    data_.held_out += all - std::ssize(data_.train);
     std::set<std::vector<std::string>> chosen_on;
     for (const SentencePair& p : data_.valid) chosen_on.insert(p.source);
     std::erase_if(test, [&](const SentencePair& p) { return chosen_on.count(p.source) > 0; });

@@ -205,7 +205,7 @@ void fill_text_defaults(TrainCommand& o) {
 std::string fill_defaults(TrainCommand& o, const Data& data) {
   const bool linked = std::any_of(data.train.begin(), data.train.end(),
                                   [](const SentencePair& p) { return p.alignment.has_value(); });
-  return fill_defaults(o, data.given(), linked);
+  return fill_defaults(o, data.given, linked);
 }
 
 std::string fill_defaults(TrainCommand& o, int64_t pairs, bool linked) {

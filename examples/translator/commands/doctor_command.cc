@@ -113,11 +113,10 @@ int run(DoctorCommand& o) {
   if (learnt.train.empty())
     throw InputError(texts.data.report.name, 0,
                      fmt::format("has no pair within --max-length {}", o.max_length));
+  learnt.given = std::ssize(learnt.train);
   if (o.valid.empty()) {  // as train holds some out
-    const int64_t all = std::ssize(learnt.train);
     std::vector<SentencePair> held = hold_out(learnt.train);
     if (learnt.train.empty()) learnt.train = std::move(held);
-    learnt.held_out = all - std::ssize(learnt.train);
   }
   fill_defaults(defaults, learnt);
   doctor::Examination found;

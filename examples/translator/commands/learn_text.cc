@@ -69,7 +69,7 @@ std::shared_ptr<const Subwords> subwords_of(const Data& data, const std::vector<
             [&](const std::string& line) { segmenter.count_words(line, counts); });
   }
   const int64_t size =
-      o.subword_size ? o.subword_size : default_subword_size(data.given(), counts, o.train.quiet);
+      o.subword_size ? o.subword_size : default_subword_size(data.given, counts, o.train.quiet);
   return std::make_shared<const Subwords>(
       Subwords::learn(counts, {.type = o.model.subwords, .size = size, .quiet = o.train.quiet}));
 }

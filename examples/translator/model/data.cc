@@ -32,6 +32,7 @@ Data embedded(const DataOptions& options) {
             .target_language = options.verb_final ? "verb-final French" : "French",
             .trained_on = {"embedded", kCorpusVersion, options.corpus_size,
                            static_cast<int64_t>(wanted.seed), wanted.max_length, options.verb_final}};
+  data.given = std::ssize(data.train);
   data.probes = {held_out_pair(wanted), data.valid.at(0), data.valid.at(1)};
   return data;
 }
@@ -191,16 +192,15 @@ Data load_data(const DataOptions& options) {
       }
     }
   }
+  data.given = std::ssize(data.train) + std::ssize(others);
   if (has_valid) {
     ParallelData valid = read(options.valid, options.valid_source, options.valid_target, options.read);
     data.valid = std::move(valid.pairs);
     report(valid.report);
     if (data.valid.empty()) throw InputError(valid.report.name, 0, "has no usable sentence pairs");
   } else {
-    const int64_t all = std::ssize(data.train) + std::ssize(others);
     data.valid = hold_out(data.train);
     drop_sources_of(data.valid, others);
-    data.held_out = all - std::ssize(data.train) - std::ssize(others);
     if (data.train.empty() && others.empty() && !data.valid.empty())
       throw InputError(options.name(), 0,
                        "has no pair whose source is not among those held out for validation: give --valid");

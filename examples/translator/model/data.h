@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -50,10 +49,8 @@ struct DataOptions {
 
 struct Data {
   std::vector<SentencePair> train, valid;
-  /// pairs to learn from that are not in train: held out for validation, or of the same source as these
-  int64_t held_out = 0;
-  /// How many pairs there are to learn from, with those held out: what defaults go by.
-  int64_t given() const { return std::ssize(train) + held_out; }
+  /// how many pairs there were to learn from before any were held out: what defaults go by
+  int64_t given = 0;
   /// shown while training
   std::vector<SentencePair> probes = {};
   bool embedded = false;
