@@ -179,6 +179,7 @@ TEST_CASE("wrong usage ends with 2 and says what is wrong on stderr") {
        "average, quantize, score, diff, doctor, replay\n"},
       {{"corpus", "--split", "all"}, "--split"},
       {{"translate"}, "model is required"},
+      {{"diff"}, "A is required"},
       {{"translate", "m", "she", "eats"}, "eats"},
       {{"train", "--attention", "strong"}, "--attention"},
       {{"train", "--source", "a.en"}, "--target"},

@@ -149,7 +149,7 @@ TEST_CASE("parallel: two files") {
   CHECK(data.report.summary() == "a.en, a.fr: 2 of 3 lines read, 1 blank");
   CHECK(read_two("a\tb\n", "c\n").pairs[0].source == Tokens{"a", "b"});  // a tab is only a space here
   CHECK_THROWS_WITH_AS(read_two("a\nb\nc\nd\n", "x\n"), "a.en: has 4 lines, but a.fr has 1", InputError);
-  CHECK_THROWS_WITH_AS(read_two("a\n", "x\ny\nz\n"), "a.en: has 1 lines, but a.fr has 3", InputError);
+  CHECK_THROWS_WITH_AS(read_two("a\n", "x\ny\nz\n"), "a.en: has 1 line, but a.fr has 3", InputError);
   CHECK_THROWS_WITH_AS(read_two("a\nb\n", "x\n\n", {.strict = true}), "a.fr:2: the target side is empty",
                        InputError);
   CHECK_THROWS_WITH_AS(read_two("a\nb\n", "x\ny\xff\n", {.strict = true}),

@@ -151,6 +151,8 @@ class Race {
     say(fmt::format("{} pairs, {} test sentences; {} runs{}",
                     format_count(static_cast<double>(data_.train.size())), test_.size(), entries_.size(),
                     minutes > 0 ? ", at most " + format_duration(60 * minutes) + " of training" : ""));
+    say(fmt::format("         {:<16}{:>5} {:>6} {:>7} {:>7} {:>5} {:>5}", "", "seed", "epochs", "loss", "exact",
+                    "BLEU", "AER"));
     for (const Entry& e : entries_) {
       if (o_.force) clear(e.command.train.out);
       std::optional<RaceRun> done = finished_run(e);
@@ -158,7 +160,7 @@ class Race {
       if (!done && !stop) done = race(e, stop);
       if (!done) return false;
       runs_.push_back(std::move(*done));
-      say(fmt::format("{:>3}/{}  {}{}", runs_.size(), entries_.size(), describe(runs_.back()), when));
+      say(fmt::format("{:>3}/{:<4} {}{}", runs_.size(), entries_.size(), describe(runs_.back()), when));
     }
     return true;
   }
@@ -267,9 +269,9 @@ class Race {
   }
 
   static std::string describe(const RaceRun& r) {
-    return fmt::format("{:<16} seed {:<4} {:5.1f} epochs  loss {:.4f}  exact {:5.1f} %  BLEU {:5.1f}{}",
-                       r.attention, r.seed, r.epochs, r.loss, 100 * r.exact_match, r.bleu,
-                       r.aer ? fmt::format("  AER {:4.1f} %", 100 * *r.aer) : "");
+    return fmt::format("{:<16}{:>5} {:>6.1f} {:>7.4f} {:>5.1f} % {:>5.1f} {:>5}", r.attention, r.seed, r.epochs,
+                       r.loss, 100 * r.exact_match, r.bleu,
+                       r.aer ? fmt::format("{:.1f} %", 100 * *r.aer) : "-");
   }
 
   CompareCommand& o_;

@@ -145,10 +145,10 @@ inline void add_multi_reference(const command_line::Command& c, GivenPairsOption
 
 /// All of `diff` but how it is told.
 inline void add_diff_options(const command_line::Command& c, DiffCommand& o) {
-  c.option("a", o.a, "Model directory, or file with a translation for each line of the pairs")
+  c.option("A", o.a, "Model directory, or file with a translation for each line of the pairs")
       .required()
       .type_name("A");
-  c.option("b", o.b, "The same, to be held against it").required().type_name("B");
+  c.option("B", o.b, "The same, to be held against it").required().type_name("B");
   const GivenOptions given = add_given_pairs(c, o.given);
   given.file.required();
   add_multi_reference(c, o.given, given);

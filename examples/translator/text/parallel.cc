@@ -237,7 +237,8 @@ ParallelData read_pairs(std::istream& source, const std::string& source_name, st
       }
       throw InputError(
           source_name, 0,
-          fmt::format("has {} lines, but {} has {}", sources.number(), target_name, targets.number()));
+          fmt::format("has {} line{}, but {} has {}", sources.number(), sources.number() == 1 ? "" : "s",
+                      target_name, targets.number()));
     }
     if (!more_source) break;
     ++collector.data.report.lines;
