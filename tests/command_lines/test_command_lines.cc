@@ -115,7 +115,7 @@ std::vector<Wrong> all_wrong() {
   out.push_back({TRANSLATOR, {"translate", ""}, "model: it is empty"});
   out.push_back({TRANSLATOR, {"evaluate", "m", ""}, "pairs: it is empty"});
   out.push_back({TRANSLATOR, {"score", "m", ""}, "pairs: it is empty"});
-  out.push_back({TRANSLATOR, {"diff", "a", "", "p"}, "b: it is empty"});
+  out.push_back({TRANSLATOR, {"diff", "a", "", "p"}, "B: it is empty"});
   out.push_back({TRANSLATOR, {"replay", ""}, "bundle: it is empty"});
   add(LENS, {"diff", "a", "b", "p"}, "--out", "", "--out: it is empty");
   add(LENS, {"explain"}, "--out", "", "--out: it is empty");
