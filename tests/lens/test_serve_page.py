@@ -175,6 +175,11 @@ def use(page, what, transformer):
     inside = page.ask('(async () => { const d = document.querySelector("%s"); d.querySelector("summary").click();'
                       ' await new Promise((done) => setTimeout(done, 100)); return d.open && d.querySelectorAll("li").length; })()' % closed)
     check(inside > 0, what + ': and open')
+    page.send('Emulation.setEmulatedMedia', media='print', features=page.features)
+    deeper = page.ask('(() => { const left = (e) => e.getBoundingClientRect().left;'
+                      ' return left(document.querySelector(".tree ol ol ol")) - left(document.querySelector(".tree ol ol")); })()')
+    check(deeper <= 5, '%s: sixty words in a row fit on paper: %s px a word' % (what, deeper))
+    page.send('Emulation.setEmulatedMedia', features=page.features)
 
     # What is no longer asked is no longer there: the tree under a sentence that is refused, the translation of no sentence.
     here = 'document.querySelector("#columns section:first-child").querySelectorAll("%s").length'
