@@ -111,7 +111,7 @@ TEST_CASE("three pairs of one's own, and nothing else said: they are learnt, and
 
 TEST_CASE("what is not read of a file, and that nothing was held out of it, is said") {
   std::string text;
-  for (int i = 0; i < 12; ++i) text += fmt::format("{0}\tshe eats {0}\t{1}\telle mange {0}\n", i, 100 + i);
+  for (int i = 0; i < 12; ++i) text += fmt::format("she eats {0}\telle mange {0}\tCC-BY\t{1}\n", i, 100 + i);
   write_file("ids.tsv", text);
   const Result r = run(memorise("ids", {"--data", "ids.tsv," + short_pairs(), "--epochs", "1"}));
   INFO(r.err);
@@ -128,6 +128,12 @@ TEST_CASE("what is no text in lines is named, and how it becomes some") {
   write_file("old-mac.tsv", "one\tun\rtwo\tdeux\rthree\ttrois\r");
   CHECK(run({"train", "--data", "old-mac.tsv", "--out", "none"}).err ==
         "translator: old-mac.tsv: has CR alone between its lines: tr '\\r' '\\n' makes line feeds of them\n");
+  write_file("numbered.tsv", "1276\tshe sings\t1286\telle chante\n");
+  const Result numbered = run({"train", "--data", "numbered.tsv", "--out", "none"});
+  CHECK(numbered.code == 1);
+  CHECK(numbered.err ==
+        "translator: numbered.tsv: has the numbers of its sentences, too, as Tatoeba's files of pairs do: "
+        "cut -f2,4 leaves the sentences\n");
   write_file("packed.tsv.gz", "\x1F\x8B\x08 and so on");
   CHECK(run({"train", "--data", "packed.tsv.gz", "--out", "none"})
             .says("packed.tsv.gz:1: is compressed: zcat unpacks it, and - in the place of its name reads what "
@@ -136,7 +142,8 @@ TEST_CASE("what is no text in lines is named, and how it becomes some") {
   std::string wide = "\xFF\xFE";
   for (int i = 0; i < 50; ++i) wide += std::string("a\0\n\0", 4);
   check_refused({"translate", trained_model()}, 1,
-                "standard input:1: looks like UTF-16: convert the file to UTF-8", {.input = wide});
+                "standard input:1: looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes UTF-8 of it",
+                {.input = wide});
 }
 
 TEST_CASE("sources that go together, and standard input once: files of options are held to it, too") {

@@ -24,7 +24,7 @@ TEST_CASE("train: files that are missing, empty, directories, UTF-16, of differe
              "\xFF\xFE"
              "a");
   check_error({"train", "--data", "wide.tsv", "--out", "e1"},
-              "wide.tsv:1: looks like UTF-16: convert the file to UTF-8");
+              "wide.tsv:1: looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes UTF-8 of it");
   write_file("three.en", "a\nb\nc\n");
   write_file("two.fr", "a\nb\n");
   check_error({"train", "--source", "three.en", "--target", "two.fr", "--out", "e1"},

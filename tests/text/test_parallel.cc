@@ -120,11 +120,11 @@ TEST_CASE("parallel: alignments in the third column") {
 }
 
 TEST_CASE("parallel: further columns are counted, unless they are read or blank") {
-  const std::string tatoeba = "1276\tLet's go!\t373\tAllons-y !\n1277\tI see.\t374\tJe vois.\n";
-  CHECK(read(tatoeba).report.summary() ==
+  const std::string whose = "Let's go!\tAllons-y !\tCC-BY\t373\nI see.\tJe vois.\tCC-BY\t374\n";
+  CHECK(read(whose).report.summary() ==
         "pairs.tsv: 2 of 2 lines read, 2 with further columns, which are not read");
-  CHECK(read(tatoeba, {.swap_columns = true}).report.with_further == 2);
-  CHECK(read(tatoeba, {.multi_reference = true}).report.with_further == 0);
+  CHECK(read(whose, {.swap_columns = true}).report.with_further == 2);
+  CHECK(read(whose, {.multi_reference = true}).report.with_further == 0);
   CHECK(read("a\tb\t \t\nc\td\t0-0\t\ne\tf\t\tg\n\th\ti\n").report.with_further == 1);
 }
 
@@ -165,14 +165,15 @@ TEST_CASE("parallel: files that cannot be read") {
   CHECK_THROWS_WITH_AS(read_pairs(directory), (directory + ": is a directory").c_str(), InputError);
   CHECK_THROWS_WITH_AS(read_pairs("-", "-", {}), "standard input: cannot be both the source and the target",
                        InputError);
+  const char* wide = "pairs.tsv:1: looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes UTF-8 of it";
   CHECK_THROWS_WITH_AS(read(std::string("\xFF\xFE"
                                         "a\0\t\0",
                                         6)),
-                       "pairs.tsv:1: looks like UTF-16: convert the file to UTF-8", InputError);
+                       wide, InputError);
 
   for (const char* bytes : {"a\0b\0\t\0", "\0a\0b\0\t", "\xFE\xFF\x4E\x2D\x65\x87"})
     CHECK_THROWS_WITH_AS(read(std::string(bytes, 6)),
-                         "pairs.tsv:1: looks like UTF-16: convert the file to UTF-8", InputError);
+                         wide, InputError);
   CHECK(read(std::string("\0\0\0\0a\tb\n", 8)).pairs.size() == 1);  // dropped, and told
 
   for (auto [bytes, unpacks] : {std::pair("\x1F\x8B\x08", "zcat"), {"\xFD\x37zXZ", "xzcat"},
@@ -182,6 +183,10 @@ TEST_CASE("parallel: files that cannot be read") {
                           " unpacks it, and - in the place of its name reads what comes of that")
                              .c_str(),
                          InputError);
+  CHECK_THROWS_WITH_AS(read("PK\x03\x04\x14"),
+                       "pairs.tsv:1: is a spreadsheet or an archive: save it as text, with tabs between the "
+                       "columns",
+                       InputError);
   CHECK_THROWS_WITH_AS(read("a\tb\rc\td\re\tf\r"),
                        "pairs.tsv: has CR alone between its lines: tr '\\r' '\\n' makes line feeds of them",
                        InputError);
@@ -220,4 +225,25 @@ TEST_CASE("parallel: any bytes at all") {
       CHECK_FALSE(pair.target.empty());
     }
   }
+}
+
+TEST_CASE("parallel: numbers of sentences are no sentences") {
+  const std::string says =
+      "pairs.tsv: has the numbers of its sentences, too, as Tatoeba's files of pairs do: cut -f2,4 leaves the "
+      "sentences";
+  CHECK_THROWS_WITH_AS(read("1276\tGo.\t1286\tVa.\n\n1277\tHi.\t1290\tSalut.\r\n"), says.c_str(),
+                       InputError);
+  // Who learns to write numbers has some in all places but one.
+  for (const char* line : {"x\tGo.\t1286\tVa.\n", "1278\tGo.\tx\tVa.\n", "7\tseven\t8\n",
+                           "7\tseven\t8\t \n", "7\tseven\n", "\tGo.\t1286\tVa.\n"})
+    CHECK(read("1276\tGo.\t1286\tVa.\n" + std::string(line)).report.lines == 2);
+}
+
+TEST_CASE("parallel: a file without a tab is told how it gets some") {
+  const std::vector<std::string> messages = read("a,b\n\nc,d\n").report.messages;
+  REQUIRE(messages.size() == 3);
+  CHECK(messages[2] == "no line has a tab: docs/text.md has commands that make pairs of CSV and other files");
+  CHECK(read("a,b\n").report.messages.size() == 1);
+  CHECK(read("a,b\nc\td\n").report.messages.size() == 1);
+  CHECK(read("\n\n").report.messages.empty());
 }

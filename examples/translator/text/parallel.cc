@@ -76,6 +76,17 @@ std::string_view trim(std::string_view text) {
 
 bool is_blank(std::string_view line) { return trim(line).empty(); }
 
+bool is_number(std::string_view column) {
+  return !column.empty() && column.find_first_not_of("0123456789") == column.npos;
+}
+
+// A line of the files of pairs that Tatoeba gives out: number, sentence, number, sentence.
+bool has_numbers_before_sentences(std::string_view line) {
+  if (!is_number(line.substr(0, line.find('\t')))) return false;
+  const std::vector<std::string_view> columns = views_of(line, '\t');
+  return columns.size() >= 4 && is_number(columns[2]) && !is_blank(columns[3]);
+}
+
 struct Collector {
   const ReadOptions& options;
   ParallelData data;
@@ -166,7 +177,7 @@ std::string unreadable_as(std::string_view beginning) {
   // With a byte order mark, or with two Latin letters of two bytes each.
   auto none = [&](size_t i) { return beginning.size() > 3 && !beginning[i] && !beginning[i + 2]; };
   if (beginning.starts_with("\xFF\xFE") || beginning.starts_with("\xFE\xFF") || none(0) != none(1))
-    return "looks like UTF-16: convert the file to UTF-8";
+    return "looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes UTF-8 of it";
   constexpr std::pair<std::string_view, const char*> kPackers[] = {
       {"\x1F\x8B", "zcat"},
       {"\xFD\x37zXZ", "xzcat"},
@@ -176,6 +187,8 @@ std::string unreadable_as(std::string_view beginning) {
     if (beginning.starts_with(magic))
       return fmt::format(
           "is compressed: {} unpacks it, and - in the place of its name reads what comes of that", unpacks);
+  if (beginning.starts_with("PK\x03\x04"))
+    return "is a spreadsheet or an archive: save it as text, with tabs between the columns";
   return "";
 }
 
@@ -190,16 +203,21 @@ bool too_long(const SentencePair& pair, int64_t max_length) {
 ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOptions& options) {
   Lines lines(in, name);
   Collector collector{options, {.report = {.name = name}}};
+  ReadReport& report = collector.data.report;
+  int64_t numbered = 0, without_tab = 0;
   std::string line;
   while (!collector.full() && lines.next(line)) {
-    ++collector.data.report.lines;
+    ++report.lines;
     const std::string_view text = line;
+    numbered += has_numbers_before_sentences(text);
     const size_t tab = text.find('\t');
     if (tab == std::string_view::npos) {
-      if (is_blank(text))
-        ++collector.data.report.blank;
-      else
+      if (is_blank(text)) {
+        ++report.blank;
+      } else {
+        ++without_tab;
         collector.bad(lines, "no tab between source and target");
+      }
       continue;
     }
     const size_t second_tab = std::min(text.find('\t', tab + 1), text.size());
@@ -207,6 +225,14 @@ ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOpt
     collector.add(lines, text.substr(0, tab), lines, target,
                   text.substr(std::min(second_tab + 1, text.size())));
   }
+  const int64_t filled = report.lines - report.blank;
+  if (filled > 0 && numbered == filled)
+    throw InputError(name, 0,
+                     "has the numbers of its sentences, too, as Tatoeba's files of pairs do: cut -f2,4 leaves "
+                     "the sentences");
+  if (filled > 1 && without_tab == filled)
+    report.messages.push_back(
+        "no line has a tab: docs/text.md has commands that make pairs of CSV and other files");
   return std::move(collector.data);
 }
 

@@ -86,7 +86,8 @@ struct ParallelData {
   ReadReport report = {};
 };
 
-/// What text is that begins so, if the program cannot read it: UTF-16, or compressed. "" where it may.
+/// What text is that begins so, if the program cannot read it: UTF-16, compressed, a spreadsheet. "" where it
+/// may.
 std::string unreadable_as(std::string_view beginning);
 
 /// Whether a side has more words than so many, or 100 times as many bytes: a line without a space is one word,
@@ -100,7 +101,7 @@ bool too_long(const SentencePair& pair, int64_t max_length);
 ///
 /// Bad lines (no tab, invalid UTF-8, a side without a word) are counted and left out, or with `strict` thrown
 /// as InputError: "pairs.tsv:17: no tab between source and target". Also throws InputError when the file
-/// cannot be read, is UTF-16 or compressed, or has CR alone between its lines.
+/// cannot be read, is UTF-16 or compressed, has CR alone between its lines, or a number before each sentence.
 ParallelData read_pairs(const std::string& path, const ReadOptions& options = {});
 /// The pairs of a file that has some; stderr is told of bad lines. @throws InputError as read_pairs, and
 /// where there are none.
