@@ -8,8 +8,8 @@
 // scores of text), corpus/ (a grammar of English and French), doctor/ (what is wrong with pairs), model/ (data,
 // and what a model directory holds), inference/ (translations, and what they are worth), training/, commands/.
 
-#include <fmt/core.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <csignal>
 #include <cstdio>

@@ -173,6 +173,18 @@ TEST_CASE("nothing is compared with doctest's Approx, and no case is skipped wit
   CHECK(lines_with("if (!Subwords::available()) return;", "available()) return;") == std::vector<int>{1});
 }
 
+TEST_CASE("who joins includes what later versions of fmt join with") {
+  size_t files = 0;
+  auto joins = [](const std::string& source) {
+    return source.find("#include <fmt/ranges.h>") == source.npos ? lines_with(source, "fmt::join(")
+                                                                 : std::vector<int>{};
+  };
+  for (const std::string& place : everywhere(joins, files))
+    FAIL_CHECK(place << ": fmt::join is in fmt/ranges.h from fmt 11 on");
+  CHECK(files > 500);
+  CHECK(joins("fmt::join(words, \" \")") == std::vector<int>{1});
+}
+
 TEST_CASE("no line of code is wider than 112 columns") {
   size_t files = 0;
   for (const std::string& place : everywhere(wide_lines, files)) FAIL_CHECK(place << ": is to be wrapped");

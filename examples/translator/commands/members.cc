@@ -1,7 +1,9 @@
 #include <translator/commands/members.h>
 
 #include <sys/mman.h>
+#ifdef __linux__
 #include <sys/prctl.h>
+#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -160,7 +162,9 @@ int train_together(const TrainCommand& o, std::vector<TrainCommand>& members) {
     std::fflush(nullptr);
     const pid_t id = fork();
     if (id == 0) {
+#ifdef __linux__
       prctl(PR_SET_PDEATHSIG, SIGTERM);  // however the parent ends: nobody would see this one go on
+#endif
       if (getppid() != parent) return 128 + SIGTERM;
       members[i].train.watched = &all[i];
       return run(members[i]);

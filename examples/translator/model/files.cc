@@ -159,7 +159,7 @@ void append_line(const std::string& path, const std::string& line) {
   } else {
     off_t before = ::lseek(fd, 0, SEEK_END);
     error = write_all(fd, line + "\n");
-    if (!error && ::fdatasync(fd) != 0 && errno != EINVAL) error = errno;
+    if (!error && ::fsync(fd) != 0 && errno != EINVAL) error = errno;
     if (error && before >= 0) (void)!::ftruncate(fd, before);
     ::close(fd);
   }

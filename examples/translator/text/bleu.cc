@@ -4,6 +4,7 @@
 #include <translator/text/tokenizer.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>

@@ -3,6 +3,7 @@
 #include <common/utf8.h>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
