@@ -110,6 +110,14 @@ TEST_CASE("sentences with control characters: trained on, evaluated, translated,
   Result compared = run({"diff", trained_model(), "h", "few" + kHostile});
   CHECK(compared.code == 1);
   check_harmless(compared);
+  // A translation that is worse is shown, and the name of its file, which is no UTF-8 either.
+  write_file("said\xFF" + kHostile, kHostile + "autre\n\n");
+  for (const Arguments& how : {Arguments{}, {"--json"}}) {
+    compared = run(Arguments{"diff", "h", "said\xFF" + kHostile, "few" + kHostile} + how);
+    CHECK(compared.code == 1);
+    CHECK(count(compared.out, "autre") == 1);
+    check_harmless(compared);
+  }
   // What score writes is data again, byte for byte, but to a terminal.
   Result scored = run({"score", trained_model(), "few" + kHostile});
   CHECK(scored.out.ends_with(kHostile + "she eats\t" + kHostile + "elle mange\n\n"));

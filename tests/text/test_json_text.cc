@@ -21,4 +21,6 @@ TEST_CASE("json: values within each other and names are counted, but not those i
 TEST_CASE("json: what acts on a terminal is spelt out") {
   CHECK(json_text::dump("\x1b\x7f\u0080\u009b\u009f\u00a0\u00e9") ==
         "\"\\u001b\\u007f\\u0080\\u009b\\u009f\u00a0\u00e9\"");
+  CHECK(json_text::dump("\u2027\u2028\u202e\u202f\u2065\u2066\u2069\u206a\u00e2") ==
+        "\"\u2027\\u2028\\u202e\u202f\u2065\\u2066\\u2069\u206a\u00e2\"");
 }

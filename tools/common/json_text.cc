@@ -1,4 +1,5 @@
 #include <common/json_text.h>
+#include <common/utf8.h>
 
 #include <cstdio>
 #include <istream>
@@ -9,6 +10,7 @@ namespace json_text {
 namespace {
 
 using json = nlohmann::ordered_json;
+namespace utf8 = translator::utf8;
 
 std::string all_of(std::istream& stream) { return {std::istreambuf_iterator<char>(stream), {}}; }
 
@@ -51,22 +53,15 @@ json parse_or_discarded(std::string_view text) {
 json parse_or_discarded(std::istream& stream) { return parse_or_discarded(all_of(stream)); }
 
 std::string dump(const json& value, int indent) {
-  // What acts on a terminal is spelt out, DEL and U+0080 .. U+009F, which JSON leaves alone. Only texts have
-  // any.
+  // What acts on a terminal is spelt out where JSON leaves it alone. But for ends of lines only texts have any.
   std::string out;
-  const std::string text = value.dump(indent);
-  for (size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const unsigned next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
-    if (c == 0x7F) {
-      out += "\\u007f";
-    } else if (c == 0xC2 && next < 0xA0) {
-      char spelt[8];
-      std::snprintf(spelt, sizeof spelt, "\\u%04x", next);
-      out += spelt;
-      ++i;
+  for (char32_t c : utf8::decode(value.dump(indent))) {
+    if (c == '\n' || !utf8::is_unprintable(c)) {
+      utf8::append(out, c);
     } else {
-      out += text[i];
+      char spelt[16];
+      std::snprintf(spelt, sizeof spelt, "\\u%04x", static_cast<unsigned>(c));
+      out += spelt;
     }
   }
   return out;
