@@ -54,7 +54,7 @@ class Lines {
   void add(const std::string& line) { text_ += utf8::fit(utf8::printable(line), width_) + "\n"; }
   /// What the doctor says, whole.
   void say(const std::string& text, int indent = 0) {
-    text_ += utf8::wrapped(utf8::printable(text), width_, indent);
+    text_ += utf8::wrapped(text, width_, indent);
   }
   const std::string& text() const { return text_; }
 
