@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <fstream>
 
 #include "../about.h"
 #include "../pieces.h"
 #include "../same_tensors.h"
 #include <common/json_text.h>
+#include <common/utf8.h>
 #include "program.h"
 
 using namespace cli;
@@ -354,4 +356,34 @@ TEST_CASE(
   auto j = json_text::parse(run({"translate", model, "the Zork", "--json"}).out);
   CHECK(j.at("unknown") == std::vector<std::string>{"Zork"});
   CHECK(count(lines.out + run({"translate", model, "the Zork sleeps"}).out, "zork") == 0);
+}
+
+TEST_CASE("pieces: what is forbidden does not begin a sentence with a capital either") {
+  if (no_pieces()) return;
+  run_well(own_run("kept_capitals", {"--epochs", "60", "--case", "keep"}));
+  const Result free = run({"translate", "kept_capitals", "今天天气很好。"}),
+               told = run({"translate", "kept_capitals", "今天天气很好。", "--forbid", "il"});
+  CHECK(free.out.starts_with("Il "));
+  CHECK(told.out.find("Il ") == std::string::npos);
+}
+
+TEST_CASE("pieces: what a translation begins with is no required word where that goes on in it") {
+  if (no_pieces()) return;
+  CHECK(run({"translate", in_pieces(), "Paul eats apples.", "--prefix", "Paul mangx", "--require", "mang"})
+            .says("no translation of so many words has all that --require asks for"));
+}
+
+TEST_CASE("pieces: a text of more than 200 characters gets two more for each") {
+  if (no_pieces()) return;
+  std::string pairs;
+  for (char32_t c = 0x4E00; c < 0x4E00 + 260; ++c) pairs += translator::utf8::encode({&c, 1}) + "\ta\n";
+  write_file("of-many-characters.tsv", pairs);
+  const Result r = run_well({"train", "--data", "of-many-characters.tsv", "--hidden", "8", "--embedding", "8",
+                             "--epochs", "1", "--threads", "1", "--out", "of-many-characters"});
+  int characters = 0, pieces = 0;
+  const size_t at = r.err.find("The text has ");
+  REQUIRE(at != std::string::npos);
+  REQUIRE(std::sscanf(r.err.c_str() + at, "The text has %d characters: %d", &characters, &pieces) == 2);
+  CHECK(characters > 200);
+  CHECK(pieces == 2000 + 2 * (characters - 200));
 }

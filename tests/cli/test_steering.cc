@@ -88,6 +88,8 @@ TEST_CASE("translate: words that a translation begins with, has, and does not ha
   CHECK(steered({"--require", "chante", "--require", "il", sentence, "-k", "6"}).out == with.out);
   const Result begun = steered({sentence, "--prefix", "il chante"});
   CHECK(begun.out.find("il chante") == 0);
+  // What it begins with is said, forbidden or not.
+  CHECK(steered({sentence, "--prefix", "il", "--forbid", "il"}).out.find("il") == 0);
   // A column says it for each line.
   const Result column = steered({"--prefix-column"},
                                 {.input = sentence + "\til chante\n" + sentence + "\n" + sentence + "\t\n"});
@@ -249,6 +251,10 @@ TEST_CASE("several models translate as one") {
   fails(one + "=0," + two, "behind = must stand from 0.001 to 1000, the weight of the model");
   REQUIRE(run(small_run("others", {"--max-vocabulary", "20", "--epochs", "1"})).code == 0);
   fails(one + ",others", "others: cannot go with the models before it: ");
+  copy_model("other-case");
+  std::string config = read_file("other-case/config.json");
+  write_file("other-case/config.json", config.replace(config.find("\"lower\""), 7, "\"keep\""));
+  fails(one + ",other-case", "other-case: cannot go with the models before it: --case is lower and keep. ");
 }
 
 TEST_CASE("a model is not written over what it is made of") {

@@ -108,6 +108,10 @@ TEST_CASE("of models trained together each takes the options of its kind") {
   CHECK(read_file("of-each/2/config.json").find("\"num_heads\": 2") != std::string::npos);
   CHECK(run({"train", "--resume", "--epochs", "2", "--out", "of-each", "-q"}).code == 0);
   CHECK(validations("of-each/2") == 2);
+  std::string longer;
+  for (int i = 0; i < 256; ++i) longer += "she ";
+  check_refused({"translate", "of-each", longer}, 1,
+                "the sentence: has 256 words, but this model has learned 256 positions: 255 words and </s>");
 }
 
 TEST_CASE("models trained together share the threads that a file says, and begin with its seed") {

@@ -159,6 +159,9 @@ TEST_CASE("translate: a line longer than learned positions costs no other its tr
   // More than the 2 S + 10 words that are the usual limit.
   const std::string longer = run({"translate", learned_model(), "--min-length", "40", "he sings"}).out;
   CHECK(std::count(longer.begin(), longer.end(), ' ') >= 35);  // a word may join the one before: "l'"
+  std::string prefix;  // after which there might else be 10 words
+  for (int i = 0; i < 255; ++i) prefix += "elle ";
+  CHECK(run({"translate", learned_model(), "--prefix", prefix, "-k", "5", "he sings"}).code == 0);
   // Several lines out for each line in, with its number: one stands for it.
   Result best = run({"translate", learned_model(), "--n-best", "3"}, {.input = words(300) + "\nhe sings\n"});
   CHECK(best.code == 1);

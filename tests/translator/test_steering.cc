@@ -44,4 +44,8 @@ TEST_CASE("a sample that came several times counts as often in what is most like
   CHECK(ranked[0].tokens == often.tokens);
   CHECK(ranked[0].score >= 60);
   CHECK(by_expected_utility(model, chrf_metric({}), {often, alike, once})[2].tokens == often.tokens);
+  // Of two that are as like, the more probable one.
+  Translation rare;
+  rare.tokens = {"nous"}, rare.log_probability = often.log_probability - 1;
+  CHECK(by_expected_utility(model, chrf_metric({}), {rare, often})[0].tokens == often.tokens);
 }
