@@ -165,7 +165,7 @@ TEST_CASE("a translation is exact when it is one of the references, letter for l
 }
 
 TEST_CASE("alignment error and entropy are those of the weights, word by word") {
-  Model model = tiny::model();
+  Model model = tiny::model("local-p");  // whose weights sum to less than 1
   auto pairs = many();
   for (int64_t at_most : {0, 5}) {
     CAPTURE(at_most);
@@ -184,7 +184,7 @@ TEST_CASE("alignment error and entropy are those of the weights, word by word") 
       for (size_t t = 0; t < p.target.size(); ++t, ++words) {
         double sum = 0;
         for (float x : w[t]) sum += x;
-        for (float x : w[t]) entropy -= x / sum * std::log(x / sum);
+        for (float x : w[t]) entropy -= x > 0 ? x / sum * std::log(x / sum) : 0;
         auto best = static_cast<size_t>(std::max_element(w[t].begin(), w[t].end()) - w[t].begin());
         int target = static_cast<int>(t);
         if (best >= p.source.size() || !linked.count(target)) continue;
@@ -202,6 +202,8 @@ TEST_CASE("alignment error and entropy are those of the weights, word by word") 
   Evaluation bare = evaluate(model, pairs);
   CHECK_FALSE(bare.aer);
   CHECK(bare.entropy);
+  pairs[3].alignment.emplace();  // without a link
+  CHECK_FALSE(evaluate(model, pairs).aer);
   pairs[3].alignment = tiny::pairs()[3].alignment;
   CHECK_FALSE(evaluate(model, pairs, {.align_at_most = 3}).aer);
   CHECK(evaluate(model, pairs, {.align_at_most = 4}).aer);
