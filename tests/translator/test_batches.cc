@@ -135,3 +135,11 @@ TEST_CASE("an unknown word in a translation is the source word it looks at") {
   const auto none = translate(model, std::vector<Segmented>(1), {.max_length = 2})[0][0];
   CHECK(none.tokens == std::vector<std::string>{"<unk>", "<unk>"});
 }
+
+TEST_CASE("a checksum tells where one text ends and the next one begins") {
+  const auto of = [](const std::string& source, const std::string& target) {
+    return checksum_of({tiny::pair(source, target)});
+  };
+  CHECK(of("she eats", "elle") == of("she eats", "elle"));
+  CHECK(of("she eats", "elle") != of("she", " eatselle"));
+}
