@@ -1,10 +1,19 @@
 // train.log: docs/run-log.md.
 
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include <common/error.h>
+#include <translator/model/files.h>
+
 #include "../quick_doctest.h"
+#include "../scratch.h"
 #include "page/schema.h"
 #include "small.h"
 
 using lens::json;
+using translator::append_line;
 
 namespace {
 
@@ -95,4 +104,19 @@ TEST_CASE("docs/run-log.md names every field and the version") {
   CHECK(page.find("This page describes version " + std::to_string(translator::RunLog::kVersion)) !=
         std::string::npos);
   CHECK(kinds.at("start").at("properties").at("version").at("const") == translator::RunLog::kVersion);
+}
+
+TEST_CASE("a line that does not fit is taken back") {
+  scratch::Directory directory;
+  const std::string path = directory.file("log");
+  append_line(path, "whole");
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  const rlimit less{10, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &less) == 0);
+  CHECK_THROWS_AS(append_line(path, "in part"), translator::InputError);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  CHECK(runs::read(path) == "whole\n");
 }

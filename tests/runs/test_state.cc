@@ -353,3 +353,12 @@ TEST_CASE("a log that is ahead of the state, or was cut off by a crash, has each
   check_same_tensors(out + "/last.safetensors", whole_run() + "/last.safetensors");
   CHECK(runs::log(out, "start").size() == 1);
 }
+
+TEST_CASE("a run that was stopped before its first step begins its log anew") {
+  const std::string out = runs::directory("state-unbegun");
+  const std::atomic<bool> stop{true};
+  REQUIRE_FALSE(run(rich(out), false, stop));
+  REQUIRE(run(rich(out), true));
+  CHECK(runs::log(out, "start").size() == 1);
+  CHECK(runs::log(out, "end").size() == 1);
+}
