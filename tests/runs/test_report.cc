@@ -296,8 +296,11 @@ TEST_CASE("what a log holds is held to the schema: file, line and field are name
   CHECK(config(R"({"model":7})") == "");
   CHECK(config(R"({"model":{}})") == "config.json: model must be text or a number, is object");
   CHECK(config(R"({"network":[1]})") == "config.json: network must be an object, is array");
-  CHECK(config(R"({"network":{"cell":["x"]}})") ==
-        "config.json: network.cell must be text or a number, is array");
+  for (const std::string key : {"cell", "attention", "hidden_size", "d_model", "num_heads", "num_layers"})
+    CHECK(config("{\"network\":{\"" + key + "\":[1]}}") ==
+          "config.json: network." + key + " must be text or a number, is array");
+  std::ofstream(out + "/config.json") << R"({"model":"\u001b[31mgru"})";
+  CHECK(lens::report_text(lens::read_run(out), {.width = 80}).find("model \uFFFD[31mgru") != std::string::npos);
   CHECK(config("[]") == "config.json: is not a JSON object");
   CHECK(config("{") == "config.json: is not a JSON object");
 }
