@@ -277,6 +277,9 @@ TEST_CASE("doctor: the minutes are those of all pairs at the speed that was meas
   const double of_pair = tokens / t.at("epochs").get<double>() / all.at("pairs").get<double>();
   CHECK(of_pair > 2);
   CHECK(of_pair < 30);
+  CHECK(t.at("min_counts").at(0).at("target_words") > 0);  // by the one thread, too
+  const auto& sizes = t.at("piece_sizes");
+  if (!sizes.empty()) CHECK(sizes.at(0).at("source_pieces") > sizes.at(1).at("source_pieces"));
 }
 
 TEST_CASE("doctor: the share of words that become <unk> is that of running words") {

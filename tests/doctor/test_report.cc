@@ -127,3 +127,16 @@ TEST_CASE("clean: of what is no pair behind the last one, too; a mark of UTF-8 i
       clean(c.report(), {"\xEF\xBB\xBFs1\ns2\ns3\ns4\ns5\n", "\xEF\xBB\xBFt1\nt2\nt3\nt4\nt5\n"});
   CHECK(two.kept == "s1\tt1\ns4\tt4\n");
 }
+
+TEST_CASE("text: examples are spread over all that was found") {
+  Case c;
+  c.bad.clear();
+  c.examination.findings.clear();
+  for (int64_t line = 5; c.pairs.size() < 6; ++line) {
+    c.pairs.push_back(c.pairs[0]);
+    c.pairs.back().line = line;
+  }
+  for (size_t i = 0; i < 6; ++i) c.examination.findings.push_back({Kind::duplicate, i, "x"});
+  const std::string text = c.report().text(78);
+  for (const char* line : {"line 1,", "line 4,", "line 6,"}) CHECK(text.find(line) != std::string::npos);
+}
