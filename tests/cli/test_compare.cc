@@ -162,6 +162,10 @@ TEST_CASE("compare on own data is measured on pairs that neither trained a run n
   r = run(arguments);
   CHECK(r.code == 1);
   CHECK(r.says("own/none-42: was made with other settings"));
+  // Nothing is left to be measured on where all pairs choose the weights.
+  r = run(arguments + Arguments{"--valid", "own.tsv"});
+  CHECK(r.code == 1);
+  CHECK(r.says("own.tsv: has too few pairs to hold some out for validation and others for the test"));
 }
 
 TEST_CASE("compare: every run has the defaults that were said, those of all pairs") {
