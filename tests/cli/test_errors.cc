@@ -140,3 +140,12 @@ TEST_CASE("evaluate: nothing usable in the file") {
   check_error({"evaluate", trained_model(), "absent.tsv"},
               "absent.tsv: cannot be opened: No such file or directory");
 }
+
+TEST_CASE("a closed standard output is no place for results, a closed standard input no empty one") {
+  const Result unheard = shell("\"$T\" --version >&-");
+  CHECK(unheard.code == 1);
+  CHECK(unheard.says("translator: standard output cannot be written: "));
+  const Result deaf = shell("\"$T\" translate " + trained_model() + " <&-");
+  CHECK(deaf.code == 1);
+  CHECK(deaf.says("translator: standard input: cannot be read: "));
+}

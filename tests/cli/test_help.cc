@@ -20,7 +20,7 @@ TEST_CASE("help fits the terminal, with texts in their column, and is one line e
     std::istringstream in(text);
     return std::vector<std::string>(std::istream_iterator<std::string>(in), {});
   };
-  size_t wide = 0, of_pipe = 0, below = 0;
+  size_t wide = 0, of_pipe = 0, below = 0, blank = 0;
   for (const char* command : {"train", "translate", "evaluate", "score", "doctor", "corpus", "quantize"}) {
     CAPTURE(command);
     const std::string piped = run({command, "--help"}).out;
@@ -31,10 +31,15 @@ TEST_CASE("help fits the terminal, with texts in their column, and is one line e
       const std::string shown = line.substr(0, line.find('\r'));
       wide += translator::utf8::display_width(shown) > 80;
       below += shown.find_first_not_of(' ') == 30;
+      blank += shown.empty();
     }
-    for (const std::string& line : lines_of(piped)) of_pipe += translator::utf8::display_width(line) > 80;
+    for (const std::string& line : lines_of(piped)) {
+      of_pipe += translator::utf8::display_width(line) > 80;
+      blank -= line.empty();
+    }
   }
   CHECK(wide == 0);
+  CHECK(blank == 0);
   CHECK(of_pipe > 100);
   CHECK(below > 200);
 }
