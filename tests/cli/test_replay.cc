@@ -8,6 +8,7 @@
 #include <common/json_text.h>
 
 #include "../quick_doctest.h"
+#include "../skip.h"
 #include "program.h"
 
 using namespace cli;
@@ -136,6 +137,20 @@ TEST_CASE("replay knows how much guided alignment counted, and how much was drop
       return;
     }
   FAIL("nothing was left to replay");
+}
+
+TEST_CASE("replay knows that a run computed in bfloat16") {
+  const Result r = run(small_run("rounded", {"--optimizer", "sgd", "--lr", "1e30", "--schedule", "constant",
+                                            "--clip-norm", "0", "--check-finite", "--precision", "bf16"}));
+  if (r.says("AVX512_BF16")) return gradus::testing::skipped("this CPU has no AVX512_BF16");
+  REQUIRE(r.code == 1);
+  int bundles = 0;
+  for (int step = 0; step < 40; ++step)
+    if (const std::string file = "rounded/not-finite-" + std::to_string(step) + "/step.json"; exists(file)) {
+      CHECK(json_text::parse(read_file(file)).at("bf16") == true);
+      ++bundles;
+    }
+  CHECK(bundles == 1);
 }
 
 TEST_CASE("replay says what is missing") {
