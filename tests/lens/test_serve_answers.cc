@@ -210,10 +210,18 @@ TEST_CASE("the beam is a tree whose best leaf is the best translation") {
     for (size_t i = 0; i < expected.size(); ++i) {
       CHECK(tree["translations"][i]["translation"] == job.served->model.writes.join(expected[i].tokens));
       // The page finds the leaf by this number.
-      const bool there = std::any_of(tree["nodes"].begin(), tree["nodes"].end(), [&](const json& node) {
+      const auto leaf = std::find_if(tree["nodes"].begin(), tree["nodes"].end(), [&](const json& node) {
         return node["log_probability"] == tree["translations"][i]["log_probability"];
       });
-      CHECK(there);
+      REQUIRE(leaf != tree["nodes"].end());
+      // From it up to the beginning stand the translation's words.
+      std::vector<std::string> words;
+      for (int64_t n = leaf - tree["nodes"].begin(); n >= 0;) {
+        const json& node = tree["nodes"][static_cast<size_t>(n)];
+        if (node["token"] != "</s>") words.insert(words.begin(), node["token"].get<std::string>());
+        n = node["parent"].get<int64_t>();
+      }
+      CHECK(words == expected[i].tokens);
     }
     CHECK((finished > 0 || q.model != "model"));
   }
@@ -274,6 +282,8 @@ TEST_CASE("what a model cannot do is said") {
   };
   CHECK(asked("modal", [](auto&) {}) ==
         "404 there is no model \"modal\"; served are: model, transformer, general, none, quantized");
+  CHECK(asked("\x1b" + std::string(100, 'x'), [](auto&) {})
+            .starts_with("404 there is no model \"\uFFFD" + std::string(58, 'x') + "…\"; served are: "));
   CHECK(asked("general", [](auto& q) { q.text = " "; }) == "422 the sentence has no words");
   CHECK(asked("general", [](auto& q) {
           q.text = "a";
@@ -292,6 +302,7 @@ TEST_CASE("what a model cannot do is said") {
   CHECK(asked("general", [](auto& q) { q.hidden = {5}; }) ==
         "422 there is no source word 5 to mask: they are 0 to 4, </s> the last");
   CHECK(asked("general", [](auto& q) { q.hidden = {0, 1, 2, 3, 4}; }).find("422 all words are masked") == 0);
+  CHECK(asked("general", [](auto& q) { q.hidden = {1, 1, 1, 1, 1}; }) == "");
   CHECK(asked("none", [](auto& q) { q.hidden = {0}; }) == "422 this model has no attention to mask");
   CHECK(asked("none", [](auto& q) { q.attention_temperature = 2; }).find("422 this model has no attention") ==
         0);
