@@ -81,6 +81,7 @@ TEST_CASE("so do logs of checks") {
   CHECK(t["yours"] == json{"inf", "nan"});
   CHECK(t["expected"] == json{1, nullptr});  // not computed
   CHECK(log["checks"][1]["ok"] == false);
+  CHECK(lens::check_page(path.string(), directory.file("wrong.html")) == 1);
   CHECK_THROWS_WITH(lens::read_check_log("/nowhere"),
                     doctest::Contains("/nowhere cannot be read; hint: LENS_CHECK_LOG=/nowhere"));
   CHECK_THROWS_WITH(lens::read_check_log("/"), "/: is a directory");
