@@ -320,6 +320,8 @@ TEST_CASE("Rows and Ids: an index out of range names the line that used it") {
   lens::Vector x(lens::zeros({3}));
   x[2] += 4;
   CHECK(lens::dot(x, m[1], 3) == 20);
+  CHECK(thrown<Error>([&] { lens::dot(lens::Rows(lens::zeros({1, 4}))[0], m[1], 4); })
+            .starts_with("[dot] 4 numbers are wanted of rows of 4 and 3"));
   CHECK(thrown<Error>([&] { x[3] = 1; }).starts_with("[index] 3 is out of range: there are 3"));
   CHECK(thrown<Error>([&] {
           lens::Vector(lens::zeros({2, 3}));
@@ -405,4 +407,18 @@ TEST_CASE("expect: one line, and what is wrong") {
   Printed bad = printed([] { return lens::expect(false, "sums to 1", "It does not."); });
   CHECK(bad.code == 1);
   CHECK(bad.text == "  ✗ sums to 1\n    It does not.\n\n");
+}
+
+TEST_CASE("check: of two wrong inputs the picture is of the one whose rows are words") {
+  auto f = [](const std::vector<Var>& in) {
+    return record("sum", {in[0], in[1]}, (in[0] + in[1]).value(), [](const Tensor& dy, Grads& dx) {
+      dx.add(0, (Var(dy) * 9.0).value());
+      dx.add(1, (Var(dy) * 2.0).value());
+    });
+  };
+  Printed p = printed([&] {
+    return lens::check("sum", f,
+                       {{"a", lens::random({2, 3}, 1)}, {"b", lens::random({2, 3}, 2), {"le", "chat"}}});
+  });
+  CHECK_MESSAGE(p.says("chat"), p.text);
 }

@@ -101,6 +101,16 @@ TEST_CASE("picture: colours change nothing but the colours, and each palette has
     CHECK(plain(text) == none + "     negative     positive  ┏━┓ differs\n");
   }
   CHECK(none.find('\x1b') == std::string::npos);
+  // A small number beside a large one is seen, in 16 colours, too.
+  auto colours = [](double small) {
+    const Tensor x = numbers({1, 2}, {1, small});
+    const std::string text = draw({"x", x, x, {}}, {.color = Color::palette16, .width = 100});
+    std::string out;
+    for (size_t at = 0; (at = text.find('\x1b', at)) != std::string::npos; ++at)
+      out += text.substr(at, text.find('m', at) - at);
+    return out;
+  };
+  CHECK(colours(0.125) != colours(0));
 }
 
 TEST_CASE("picture: large inputs are cut and say so; small numbers get a unit") {
