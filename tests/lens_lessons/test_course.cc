@@ -229,6 +229,8 @@ TEST_CASE("a learner's way through chapter 5") {
   CHECK(s.read("gradus-lessons/05-softmax.cc") ==
         lens::source(Course("lesson").find("5"), false));
   CHECK(s.lens("lesson").says("◐  5  Softmax"));
+  CHECK(s.lens("lesson 5 --reset").says("yours is kept as gradus-lessons/05-softmax.old-2.cc"));
+  CHECK(s.read("gradus-lessons/05-softmax.old-1.cc") == solution.out);
   CHECK(s.lens("lesson --reset").code == 2);
 }
 

@@ -25,8 +25,10 @@ TEST_CASE("a lab is judged by its tests, not by what the program says") {
   Ran refused = s.lens("lab verify 1");
   CHECK(refused.code == 1);
   CHECK_MESSAGE(refused.says("✗ " + unit.diagnosis), refused.out);
-  // A main() that claims success changes nothing.
   std::string text = s.read(file);
+  s.write(file, "#include <cstdlib>\nint main() { std::abort(); }\n");
+  CHECK(s.lens("lab 1").code == 1);
+  // A main() that claims success changes nothing.
   text = text.substr(0, text.find("int main()")) +
          "int main() { return lens::expect(true, \"right\", \"\"); }\n";
   s.write(file, text);
@@ -52,7 +54,8 @@ TEST_CASE("a program that only says that it is right, or ends before it was chec
   fs::create_directories(s.path / "gradus-lessons");
   fs::create_directories(s.path / "gradus-labs");
   const std::string includes =
-      "#include <csignal>\n#include <cstdio>\n#include <cstdlib>\n#include <unistd.h>\n";
+      "#include <csignal>\n#include <cstdio>\n#include <cstdlib>\n#include <cstring>\n#include <fstream>\n"
+      "#include <unistd.h>\n";
   struct Cheat {
     const char *what, *code, *said;
   };
@@ -65,6 +68,13 @@ TEST_CASE("a program that only says that it is right, or ends before it was chec
                  "ended (exit status 0) before the check was over"},
            Cheat{"signal", "static int done = (std::raise(SIGKILL), 0);",
                  "ended by signal 9 (Killed)"},
+           Cheat{"another word",
+                 "static int done = [] {\n"
+                 "  std::ofstream(std::strchr(std::getenv(\"LENS_VERDICT\"), ' ') + 1) << \"word 0 1 0\\n\";\n"
+                 "  _exit(0);\n"
+                 "  return 0;\n"
+                 "}();",
+                 "ended (exit status 0) before the check was over"},
            Cheat{"destructor", "struct Last { ~Last() { _exit(0); } } last;", "✗"},
        }) {
     CAPTURE(c.what);

@@ -98,6 +98,11 @@ TEST_CASE("chapter 18 is put together of the learner's files, and says which hav
   CHECK(one.code == 1);
   CHECK_MESSAGE(one.says("passed or are gone:\n    14  Many heads: " + kLearner + " lesson 14\n\n"), one.out);
   passed << "14-heads" << std::endl;
+  // One that has passed, and is gone.
+  const fs::path first = work / "13-scaled-dot.cc", away = work / "away";
+  fs::rename(first, away);
+  CHECK(lens("lesson 18 -q").says("passed or are gone:\n    13  Scaled"));
+  fs::rename(away, first);
   // A mistake in the learner's chapter 16 is found in chapter 18: it is that file which is compiled.
   std::string slipped = lens::source(course.find("16"), true);
   size_t at = slipped.find(" - mean - ");
