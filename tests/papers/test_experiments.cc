@@ -7,7 +7,9 @@
 #include <filesystem>
 #include <string>
 
+#include <common/progress.h>
 #include <fmt/core.h>
+#include <gradus/parallel.h>
 #include <papers/experiment.h>
 #include <papers/log.h>
 
@@ -81,6 +83,8 @@ TEST_CASE("feedforward: whether the paper's epochs lie within those of the seeds
   const papers::Page slower = e.page({log(1, 3, 1), log(2, 4, 1)});
   CHECK(slower.tables[0].rows[1][2] == "3.5 ± 0.7 (2)");
   CHECK_FALSE(slower.findings.back().holds);
+  // Stopped after 2 it takes more.
+  CHECK_FALSE(e.page({log(1, 2, 0)}).findings.back().holds);
 }
 
 TEST_CASE("experiments: what takes longer than ten minutes is run where asked for, and stays on the page") {
@@ -138,8 +142,14 @@ TEST_CASE("experiments: a log that was written by nobody is named") {
 TEST_CASE("experiments: without a name, what there is; what makes no sense ends with status 2") {
   const cli::Result list = experiments({});
   CHECK(list.code == 0);
-  for (const papers::Experiment& e : papers::experiments())
-    CHECK(list.out.find("  " + e.name) != std::string::npos);
+  for (const papers::Experiment& e : papers::experiments()) {
+    double seconds = 0;
+    for (const papers::Run& run : e.runs(false, 3)) seconds += run.longer ? 0 : run.seconds;
+    const std::string takes = "about " + translator::format_duration(seconds / gradus::available_threads());
+    const size_t line = list.out.find("  " + e.name + " ");
+    REQUIRE(line != std::string::npos);
+    CHECK(list.out.substr(line, list.out.find('\n', line) - line).ends_with(takes));
+  }
   const cli::Result unknown = experiments({"feedforwrd"});
   CHECK(unknown.code == 2);
   CHECK(unknown.says("hint: feedforward?"));
@@ -204,4 +214,20 @@ TEST_CASE("copy: nine in ten with every seed, not with the last one alone") {
   const papers::Experiment& e = experiment("copy");
   CHECK(e.page({log(1, 0.92), log(2, 0.95)}).findings.back().holds);
   CHECK_FALSE(e.page({log(1, 0.5), log(2, 0.95)}).findings.back().holds);
+}
+
+TEST_CASE("guided: whether an alignment error of 0.05 is reached") {
+  std::vector<papers::Log> logs = papers::LogFile(std::string(EXPERIMENTS) + "/guided.jsonl").logs();
+  auto reached = [&](double error) {
+    for (papers::Log& log : logs)
+      if (log.setting.contains("longer")) log.lines.back()["aer"] = error;
+    const auto findings = experiment("guided").page(logs).findings;
+    const auto at = std::find_if(findings.begin(), findings.end(), [](const papers::Finding& f) {
+      return f.text.starts_with("An alignment error of 0.05 is reached");
+    });
+    REQUIRE(at != findings.end());
+    return at->holds;
+  };
+  CHECK(reached(0.04));
+  CHECK_FALSE(reached(0.06));
 }

@@ -129,6 +129,7 @@ TEST_CASE("of several evaluations each is had by its place, and its rows by the 
   CHECK(papers::nth_line(logs, 0)[0].lines == std::vector<json>{logs[0].lines[0]});
   CHECK(papers::results(papers::nth_line(logs, 1), "bleu") == std::vector<double>{70});
   CHECK(papers::nth_line(logs, 2).empty());
+  CHECK(papers::where(logs, {{"pool", "mean"}}).empty());  // which neither has
   const std::vector<double> rows = papers::results_at(logs, "1 .. 5", "bleu");
   CHECK(rows.at(0) == 80);
   CHECK(std::isnan(rows.at(1)));
