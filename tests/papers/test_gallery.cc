@@ -85,9 +85,11 @@ TEST_CASE("gallery-feedforward: sequences end before their batch does, at length
   const cli::Result found = cli::run_gallery(
       "feedforward", {"--quick", "--length", "20", "--epochs", "1", "--pool", "mean"});
   long last = 0;
-  double weight = 0;
+  double weight = 0, times_mean = 0;
   const std::string line = found.out.substr(found.out.rfind("step"));
-  REQUIRE(std::sscanf(line.c_str(), "step %ld mark -1 value %*f weight %lf", &last, &weight) == 2);
+  REQUIRE(std::sscanf(line.c_str(), "step %ld mark -1 value %*f weight %lf, %lf times the mean", &last, &weight,
+                      &times_mean) == 3);
+  CHECK(times_mean == 1);
   CHECK(std::lround(1 / weight) == 22);  // steps, of which 20 or 21 are the sequence's
   CHECK(last < 21);
 }
