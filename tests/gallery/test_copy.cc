@@ -1,6 +1,7 @@
 // Copying and reversing: what is to be said, how it is counted, and who can do it at all.
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -112,6 +113,10 @@ TEST_CASE("copy: people see the shares by length, and where it looked") {
   CHECK(attends.code == 0);
   CHECK(attends.out.find("trained up to 4") != std::string::npos);
   CHECK(attends.out.find("5 symbols above") != std::string::npos);
+  std::set<std::string> rows;  // of weights, for each symbol others
+  for (const std::string& line : cli::lines_of(attends.out.substr(attends.out.rfind("╭"))))
+    rows.insert(line.substr(1));
+  CHECK(rows.size() > 3);
   CHECK(none.code == 0);
   CHECK(none.out.find("no attention to be drawn") != std::string::npos);
 }

@@ -89,12 +89,14 @@ TEST_CASE("repeats: what it learns, a sequence with its weights, and what is wro
   cli::check_gallery_refuses("repeats", {"--score", "dot"}, "--score");
 }
 
-TEST_CASE("gallery: help that cannot be written is said") {
+TEST_CASE("gallery: help, or what comes of a run, that cannot be written is said") {
   if (!std::filesystem::exists("/dev/full")) return gradus::testing::skipped("no /dev/full here");
-  const cli::Result r = cli::run_program(
-      {"/bin/sh", "-c", "\"$G\" --help >/dev/full"}, {.environment = {{"G", GALLERY "/gallery-repeats"}}});
-  CHECK(r.code == 1);
-  CHECK(r.says("gallery-repeats: standard output cannot be written: "));
+  for (const std::string option : {"--help", "--quick"}) {
+    const cli::Result r = cli::run_program({"/bin/sh", "-c", "\"$G\" " + option + " >/dev/full"},
+                                           {.environment = {{"G", GALLERY "/gallery-repeats"}}});
+    CHECK(r.code == 1);
+    CHECK(r.says("gallery-repeats: standard output cannot be written: "));
+  }
 }
 
 TEST_CASE("repeats: wrong letters are counted behind the repeated one, and named in the picture") {
