@@ -53,3 +53,13 @@ TEST_CASE("the same number of threads gives the same bits, one and two agree to 
     CHECK(worst > 0);  // they do add in another order: the second thread did something
   }
 }
+
+TEST_CASE("the words of a batch are counted without its padding") {
+  const Batch b = random_batches(sizes_named("toy")[0], 1, 5)[0];
+  const auto words = [](const gradus::Tensor& ids) {
+    return ids.numel() - std::count(ids.i32(), ids.i32() + ids.numel(), kPad);
+  };
+  CHECK(b.source_tokens == words(b.source));
+  CHECK(b.target_tokens == words(b.target_out));
+  CHECK(b.target_tokens < b.target_out.numel());
+}
