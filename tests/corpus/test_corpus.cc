@@ -222,3 +222,12 @@ TEST_CASE("text made of the tokens is cut into the same tokens again") {
   CHECK(detokenize({"est-ce", "qu'", "il", "n'", "aime", "pas", "l'", "eau", "?"}, Typography::french) ==
         "est-ce qu'il n'aime pas l'eau ?");
 }
+
+TEST_CASE("there is no car and no house in anything") {
+  for_each_pair(large_sample(), [](const SentencePair& pair) {
+    const std::string text = padded(pair.source);
+    if (text.find(" there ") == std::string::npos) return;
+    for (const char* what : {" car in ", " cars in ", " house in ", " houses in "})
+      CHECK_MESSAGE(text.find(what) == std::string::npos, text);
+  });
+}
