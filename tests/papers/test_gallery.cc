@@ -62,10 +62,13 @@ TEST_CASE("gallery-feedforward: people see it learn, and then the weights at the
 }
 
 TEST_CASE("gallery-feedforward: the shortest sequences have both marks, too") {
-  const cli::Result found = cli::run_gallery(
-      "feedforward", {"--quick", "--length", "10", "--epochs", "1", "--seed", "18"});
-  CHECK(cli::count(found.out, "mark  1") == 2);
-  CHECK(cli::count(found.out, "mark -1") == 2);
+  // Of one in nine both would be at one place.
+  for (int seed = 20; seed < 30; ++seed) {
+    const cli::Result found = cli::run_gallery(
+        "feedforward", {"--quick", "--length", "10", "--epochs", "1", "--seed", std::to_string(seed)});
+    CHECK(cli::count(found.out, "mark  1") == 2);
+    CHECK(cli::count(found.out, "mark -1") == 2);
+  }
 }
 
 TEST_CASE("gallery-recall: a GRU recalls what was read four words ago, and its gradient is drawn") {
