@@ -73,13 +73,16 @@ std::string unknown_among(const std::string& what, const std::string& name,
 const CLI::Validator kNotEmpty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
 
 // Under a limit of memory, exits without OpenBLAS's cleanup. Its threads retry the allocation of their work
-// area for ever when there is no room (0.3.21, blas_memory_alloc), and the cleanup waits for them.
+// area for ever when there is no room (0.3.21, blas_memory_alloc), and the cleanup waits for them. Elsewhere than
+// in glibc no function at the end is told the exit status.
+#ifdef __GLIBC__
 void end_without_waiting(int status, void*) {
   rlimit memory;
   if (getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur == RLIM_INFINITY) return;
   std::fflush(nullptr);
   std::_Exit(status);
 }
+#endif
 
 // The options that were meant: those that go on where `name` ends ("beam": --beam-size), else the nearest, of
 // whole names or of what stands before their first dash ("beem").
@@ -289,8 +292,10 @@ Program::Program(const std::string& help, const std::string& name)
   for (int stream : {0, 1, 2})
     if (::fcntl(stream, F_GETFD) < 0 && errno == EBADF)
       (void)!::open("/dev/null", stream == 1 ? O_RDONLY : O_WRONLY);
+#ifdef __GLIBC__
   static const bool once = on_exit(end_without_waiting, nullptr) == 0;
   (void)once;
+#endif
 }
 
 Program::~Program() = default;

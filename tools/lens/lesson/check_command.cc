@@ -35,13 +35,9 @@ void list_cases() {
   fmt::print("{}\n\n", toned(fmt::format("Operations that can be checked: {} check NAME, or --all", program()),
                              Tone::strong, style));
   std::string names, last;
-  size_t further = 0;
   for (const OpCase& c : gradus::op_cases()) {
     std::string family = c.name.substr(0, c.name.find(':'));
-    if (family == last) {
-      ++further;
-      continue;
-    }
+    if (family == last) continue;
     names += (names.empty() ? "" : ", ") + family;
     last = family;
   }
