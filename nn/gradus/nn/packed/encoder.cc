@@ -10,7 +10,7 @@
 namespace gradus::nn::packed {
 namespace {
 
-constexpr int64_t kGroup = 64;  // rows of words that meet W_ih at once, or a few more
+constexpr int64_t kRows = 64;  // rows of words that meet W_ih at once, or a few more
 
 void check_ids(const Embedding& embedding, const int32_t* ids, int64_t n) {
   int64_t V = embedding.weight.shape()[0];
@@ -77,7 +77,7 @@ void PackedEncoder::read(const Direction& w, bool backward, const PackedSequence
   std::vector<int64_t> begins{0};  // of the groups, and the end
   for (int64_t t = 0; steps.offset(t) < steps.total(); ++t) {
     const int64_t end = steps.offset(t + 1);
-    if (end == steps.total() || end - steps.offset(begins.back()) >= kGroup) begins.push_back(t + 1);
+    if (end == steps.total() || end - steps.offset(begins.back()) >= kRows) begins.push_back(t + 1);
   }
   for (size_t k = 1, last = begins.size() - 1; k <= last; ++k) {
     const size_t group = backward ? last + 1 - k : k;
@@ -119,7 +119,7 @@ Annotations PackedEncoder::operator()(const Tensor& ids, const Tensor& lengths, 
   const size_t n = layers_[0].size();
   std::vector<Buffers> buffers;
   for (size_t d = 0; d < n; ++d)
-    buffers.push_back({Tensor({std::min(S * B, B + kGroup), 3 * H_}, DType::f32),
+    buffers.push_back({Tensor({std::min(S * B, B + kRows), 3 * H_}, DType::f32),
                        Tensor({B, 3 * H_}, DType::f32), Tensor({B, H_}, DType::f32),
                        Tensor({B, H_}, DType::f32)});
   for (const auto& layer : layers_) {
