@@ -49,7 +49,6 @@ class Beam {
     history_.reserve(rows * static_cast<size_t>(steps));
     begin_.reserve(static_cast<size_t>(steps) + 1);
     rows_.reserve(rows);
-    candidates_.reserve(static_cast<size_t>(K_ * (K_ + 1)));
     best_.reserve(static_cast<size_t>(K_ + 1));
     previous_ = Tensor({std::max<int64_t>(1, places_ * K_)}, DType::i32);
     if (!scored_) words_ = Tensor(previous_.shape(), DType::i32);
