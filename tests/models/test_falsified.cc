@@ -48,7 +48,8 @@ void check_each_parameter(const nn::Seq2SeqConfig& config) {
     CAPTURE(largest);
     query = query || name.find("attention.query.weight") != std::string::npos;
     std::function<Var()> off = [&] { return falsified(loss(), parameters, i); };
-    GradcheckReport r = gradcheck(off, parameters);
+    // Beside one that is right: all were looked at above.
+    GradcheckReport r = gradcheck(off, {parameters[i], parameters[(i + 1) % parameters.size()]});
     if (largest < 1e-14) continue;  // the scores' bias: softmax takes no notice
     CHECK_FALSE(r.ok);
     CHECK(r.worst_name.starts_with(name));
