@@ -73,8 +73,8 @@ std::string unknown_among(const std::string& what, const std::string& name,
 const CLI::Validator kNotEmpty([](const std::string& text) { return text.empty() ? "it is empty" : ""; }, "");
 
 // Under a limit of memory, exits without OpenBLAS's cleanup. Its threads retry the allocation of their work
-// area for ever when there is no room (0.3.21, blas_memory_alloc), and the cleanup waits for them. Elsewhere than
-// in glibc no function at the end is told the exit status.
+// area for ever when there is no room (0.3.21, blas_memory_alloc), and the cleanup waits for them. Without
+// glibc no function at the end is told the exit status.
 #ifdef __GLIBC__
 void end_without_waiting(int status, void*) {
   rlimit memory;
