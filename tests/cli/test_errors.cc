@@ -25,6 +25,15 @@ TEST_CASE("train: files that are missing, empty, directories, UTF-16, of differe
              "a");
   check_error({"train", "--data", "wide.tsv", "--out", "e1"},
               "wide.tsv:1: looks like UTF-16: iconv -f UTF-16 -t UTF-8 makes UTF-8 of it");
+  const std::string none_has_one =
+      "  no line has a tab: docs/text.md has commands that make pairs of CSV and other files\n";
+  write_file("comma.csv", "a,b\n\nc,d\n");
+  CHECK(run({"train", "--data", "comma.csv", "--out", "e1"})
+            .err.ends_with(none_has_one + "translator: comma.csv: has no usable sentence pairs\n"));
+  for (const char* text : {"a,b\n", "a,b\nc,d\n\te\n"}) {
+    write_file("comma.csv", text);
+    CHECK_FALSE(run({"train", "--data", "comma.csv", "--out", "e1"}).says(none_has_one));
+  }
   write_file("three.en", "a\nb\nc\n");
   write_file("two.fr", "a\nb\n");
   check_error({"train", "--source", "three.en", "--target", "two.fr", "--out", "e1"},

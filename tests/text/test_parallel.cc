@@ -238,12 +238,3 @@ TEST_CASE("parallel: numbers of sentences are no sentences") {
                            "7\tseven\t8\t \n", "7\tseven\n", "\tGo.\t1286\tVa.\n"})
     CHECK(read("1276\tGo.\t1286\tVa.\n" + std::string(line)).report.lines == 2);
 }
-
-TEST_CASE("parallel: a file without a tab is told how it gets some") {
-  const std::vector<std::string> messages = read("a,b\n\nc,d\n").report.messages;
-  REQUIRE(messages.size() == 3);
-  CHECK(messages[2] == "no line has a tab: docs/text.md has commands that make pairs of CSV and other files");
-  CHECK(read("a,b\n").report.messages.size() == 1);
-  CHECK(read("a,b\nc\td\n").report.messages.size() == 1);
-  CHECK(read("\n\n").report.messages.empty());
-}

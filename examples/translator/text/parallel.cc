@@ -171,6 +171,8 @@ std::string ReadReport::summary() const {
 void ReadReport::tell() const {
   translator::tell("{}\n", summary());
   for (const std::string& message : messages) translator::tell("  {}\n", message);
+  if (without_tab > 1 && without_tab + blank == lines)
+    translator::tell("  no line has a tab: docs/text.md has commands that make pairs of CSV and other files\n");
 }
 
 std::string unreadable_as(std::string_view beginning) {
@@ -204,7 +206,7 @@ ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOpt
   Lines lines(in, name);
   Collector collector{options, {.report = {.name = name}}};
   ReadReport& report = collector.data.report;
-  int64_t numbered = 0, without_tab = 0;
+  int64_t numbered = 0;
   std::string line;
   while (!collector.full() && lines.next(line)) {
     ++report.lines;
@@ -215,7 +217,7 @@ ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOpt
       if (is_blank(text)) {
         ++report.blank;
       } else {
-        ++without_tab;
+        ++report.without_tab;
         collector.bad(lines, "no tab between source and target");
       }
       continue;
@@ -230,9 +232,6 @@ ParallelData read_pairs(std::istream& in, const std::string& name, const ReadOpt
     throw InputError(name, 0,
                      "has the numbers of its sentences, too, as Tatoeba's files of pairs do: cut -f2,4 leaves "
                      "the sentences");
-  if (filled > 1 && without_tab == filled)
-    report.messages.push_back(
-        "no line has a tab: docs/text.md has commands that make pairs of CSV and other files");
   return std::move(collector.data);
 }
 

@@ -68,6 +68,8 @@ struct ReadReport {
   int64_t too_long = 0;
   /// left out because something is wrong with them
   int64_t bad = 0;
+  /// of these, without a tab
+  int64_t without_tab = 0;
   /// kept without their alignment, whose links point outside the sentences
   int64_t bad_alignments = 0;
   /// of the kept pairs
