@@ -166,8 +166,7 @@ Data load_data(const DataOptions& options) {
   must_be_sound(options, files);
   const bool has_valid = !options.valid.empty() || !options.valid_source.empty();
   auto report = [&](const ReadReport& r) {
-    data.reports.push_back(r.summary());
-    for (const std::string& message : r.messages) data.reports.push_back("  " + message);
+    for (std::string& line : r.told()) data.reports.push_back(std::move(line));
     if (const std::string changed = r.changed.summary(); !changed.empty())
       data.reports.push_back("  " + changed);
   };

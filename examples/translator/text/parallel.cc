@@ -168,11 +168,16 @@ std::string ReadReport::summary() const {
   return out;
 }
 
-void ReadReport::tell() const {
-  translator::tell("{}\n", summary());
-  for (const std::string& message : messages) translator::tell("  {}\n", message);
+std::vector<std::string> ReadReport::told() const {
+  std::vector<std::string> out{summary()};
+  for (const std::string& message : messages) out.push_back("  " + message);
   if (without_tab > 1 && without_tab + blank == lines)
-    translator::tell("  no line has a tab: docs/text.md has commands that make pairs of CSV and other files\n");
+    out.push_back("  no line has a tab: docs/text.md has commands that make pairs of CSV and other files");
+  return out;
+}
+
+void ReadReport::tell() const {
+  for (const std::string& line : told()) translator::tell("{}\n", line);
 }
 
 std::string unreadable_as(std::string_view beginning) {

@@ -79,7 +79,9 @@ struct ReadReport {
 
   /// `pairs.tsv: 98 of 101 lines read, 1 blank, 2 bad`.
   std::string summary() const;
-  /// Says it on stderr, with the messages.
+  /// That line, the messages, and where no line has a tab, what helps.
+  std::vector<std::string> told() const;
+  /// Says so on stderr.
   void tell() const;
 };
 
