@@ -90,8 +90,7 @@ struct ParallelData {
   ReadReport report = {};
 };
 
-/// What text is that begins so, if the program cannot read it: UTF-16, compressed, a spreadsheet. "" where it
-/// may.
+/// What text is that begins so, where the program cannot read it: UTF-16, compressed, a spreadsheet; else "".
 std::string unreadable_as(std::string_view beginning);
 
 /// Whether a side has more words than so many, or 100 times as many bytes: a line without a space is one word,
